@@ -78,7 +78,7 @@ def _is_of_module(node: Node) -> bool:
 
 
 def nodes_within(graph: Graph) -> Iterator[Node]:
-    """Yield every node of ``graph`` and of the graphs that its nodes run later."""
+    """Yield every node of ``graph``, and of the graphs that are attributes of its nodes."""
     for node in graph.all_nodes():
         yield node
         for inner in node.attributes.values():

@@ -15,10 +15,11 @@ _KEYS: Final = ("AutocastCPU", "AutocastCUDA", "AutocastMPS", "AutocastXPU", "Au
 
 @cache
 def ignores_autocast(operator: Operator) -> bool:
-    """Return whether autocast never changes what ``operator`` computes.
+    """Return whether autocast is known not to change the dtype of the results of ``operator``.
 
-    Views and copies are of this kind, and so are pointwise operators for which no autocast key has a kernel. Composite
-    operators are not: autocast may change any operator that they call.
+    That is known of operators that move data, and of those in ``aten`` that return views or arguments, or that are
+    pointwise, have no kernel for an autocast key and are not composite: autocast may change any operator that a
+    composite one calls.
     """
     schema = operator.schema
     if Trait.MOVES_DATA in operator.traits:

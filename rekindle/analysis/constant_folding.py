@@ -16,8 +16,8 @@ _READS_DEFAULTS: Final = frozenset({"aten::result_type"})
 
 
 def may_fold(operator: Operator, values: Sequence[object]) -> bool:
-    """Return whether a call of ``operator`` with these constants may be folded: its result is always the same, and all
-    numbers of dtypes, layouts and memory formats are valid."""
+    """Return whether a call of ``operator`` with these constants may be folded, if the operator is deterministic: its
+    result does not depend on the default dtype, and all numbers of dtypes, layouts and memory formats are valid."""
     if operator.name in _READS_DEFAULTS:
         return False
     for value, argument in zip(values, operator.schema.arguments, strict=False):

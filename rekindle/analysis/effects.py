@@ -33,7 +33,7 @@ FRESH_VALUE_KINDS = frozenset(
         "prim::BailoutTemplate",
     }
 )
-"""Kinds that create a new value, which aliases nothing."""
+"""Kinds that only create a value, which aliases none of their inputs."""
 
 DEFERRED_SUBGRAPH_KINDS = frozenset({"prim::fork", "prim::awaitable"})
 """Kinds that pass their inputs to their subgraph, which runs later or in parallel with the nodes after them."""
@@ -63,8 +63,8 @@ _SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_
 
 
 def has_side_effects(node: Node) -> bool:
-    """Return whether the node must run even if its outputs are unused, for a reason other than a write to its
-    inputs."""
+    """Return whether the node must run even if its outputs are unused, for a reason other than a write to its inputs or
+    the nodes in its blocks."""
     if node.kind in GUARDS or node.kind == "prim::fork":
         return True
     if node.kind in _SIMPLE:
@@ -89,7 +89,7 @@ def is_nondeterministic(node: Node) -> bool:
 
 
 def may_write(node: Node) -> bool:
-    """Return whether the node may write to one of its inputs."""
+    """Return whether the node, without its blocks, may write to one of its inputs."""
     if node.kind in _SIMPLE:
         return False
     if node.kind in INLINE_SUBGRAPH_KINDS:

@@ -49,7 +49,9 @@ class Liveness:
         return known
 
     def is_needed_output(self, block: Block | None, index: int) -> bool:
-        """Return whether output ``index`` of ``block`` is used: by an output of its node, or by the next iteration."""
+        """Return whether output ``index`` of ``block`` is used: by an output of its node, or by the next iteration. The
+        condition of a loop is, and so are all outputs of the graph and of blocks of nodes other than ``if`` and
+        loops."""
         owner = None if block is None else block.owning_node
         if owner is None or owner.kind not in ("prim::If", "prim::Loop"):
             return True

@@ -100,8 +100,8 @@ def _steps(node: Node) -> bool:
 
 
 def _powers(node: Node) -> bool:
-    """Return whether the node is a power whose exponent is not a small constant: 0 to 4 for an int, as in most
-    programs, 0 or 1 for a float, which may overflow."""
+    """Return whether the node, a power, is one of numbers whose exponent is not a small constant: 0 to 4 for an int, as
+    in most programs, 0 or 1 for a float, which may overflow."""
     if not _of_numbers(node):
         return False
     base, power = node.inputs

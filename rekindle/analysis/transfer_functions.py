@@ -132,7 +132,8 @@ def _is_tensor_beside_none(facts: Sequence[Fact]) -> bool:
 
 
 def _fold(node: Node, operator: Operator, arguments: Sequence[Fact]) -> Fact:
-    """Return the result of an operator on known numbers, strings and lists of them; None if it cannot be computed."""
+    """Return the result of an operator on known numbers, strings and lists of them; None if it cannot be computed
+    or is too large."""
     if len(node.outputs) != 1 or operator.is_nondeterministic or is_foreign(node.kind):
         return None
     values = [_value(value.type, argument) for value, argument in zip(node.inputs, arguments, strict=True)]
@@ -207,7 +208,7 @@ def _fact_of_value(value: Any) -> Fact:
 
 
 def _annotated_fact(value: Value) -> Fact:
-    """Return the tensor type that the graph itself states for a value."""
+    """Return the tensor type that the graph itself states for a value; None if it states no property of a tensor."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 
@@ -237,7 +238,8 @@ def _argument(type: Type, fact: Fact) -> Fact:
 
 
 def _is_simple(type: Type) -> bool:
-    """Return whether a value of this type is a number, a string, None, or a list or tuple of such."""
+    """Return whether a value of this type is a bool, a string, a number not declared complex, or a list or tuple of
+    such."""
     if isinstance(type, (ListType, TupleType)):
         return all(map(_is_simple, type.contained))
     return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind == "StringType"

@@ -41,7 +41,7 @@ def propagate_types(
 ) -> dict[Value, Type]:
     """Return the types of all values of ``graph``, blocks and subgraphs that run in place included.
 
-    ``input_types`` are the types of its inputs; None for an input whose annotation in the graph is all that is known.
+    ``input_types`` are the types of its inputs; None if only the declared type, without shapes, is known.
     ``grad_enabled`` states whether gradients are recorded when the graph runs; None if that is unknown. With
     ``every_branch``, types hold also for branches that are known not to be taken, so that they can be written into the
     graph. With ``any_modes``, types hold also under autocast, and for any default dtype and device when the graph runs;
@@ -203,7 +203,7 @@ class _Propagation:
             self.set(output, facts[index] if len(facts) == len(node.outputs) else None)
 
     def forget(self, block: Block) -> None:
-        """Forget all facts of a block that runs at an unknown time, except those that operators imply by themselves."""
+        """Visit a block that runs at an unknown time: nothing is known about its parameters."""
         for value in block.inputs:
             self.set(value, None)
         self.block(block)
@@ -245,7 +245,8 @@ _MAX_ITERATIONS: Final = 6
 
 
 def _type_of(declared: Type, fact: Fact) -> Type:
-    """Return the declared type refined by a fact; a subtype of the declared type without its refinements."""
+    """Return the type that ``fact`` states, a subtype of ``declared``; if it states none, ``declared`` without the
+    properties of tensors."""
     if isinstance(fact, TensorType) and isinstance(declared, (TensorType, OptionalType)):
         return fact
     if isinstance(fact, tuple) and isinstance(declared, TupleType) and len(fact) == len(declared.elements):

@@ -46,7 +46,7 @@ class Culprit:
     """The outcomes of the call with the graphs ``before`` and ``after``."""
     limit: str
     """The value of ``PYTORCH_JIT_OPT_LIMIT`` with which this is the last change to the graph; empty if the pass does
-    not count its changes."""
+    not count its changes. For the plan, the value that permits all changes."""
     script: str | None = field(default=None, repr=False)
     """A program that runs both graphs. None if an argument, such as an object, has no literal form, or if the graphs'
     texts do not reproduce the difference."""
@@ -72,9 +72,8 @@ def bisect(
     """Find the change to the graph of ``f`` after which a call with ``args`` has another outcome. Return None if all
     passes together do not change the outcome, and the plan that calls run does not either.
 
-    Without ``passes``, the passes are those that run before a call with these arguments, and fused groups run their
-    kernels from the first call on. ``f`` is called on copies of the arguments, once for each halving of the number of
-    changes.
+    Without ``passes``, the passes are those that run before a call with these arguments. Fused groups run their kernels
+    from the first call on. ``f`` is called on copies of the arguments many times: binary search over the changes.
 
     Args:
         f: a function, a method or a module, compiled or not.
@@ -113,9 +112,9 @@ def bisect(
 
 @dataclass(slots=True)
 class _Stopping(ChangeCounter):
-    """Counter of changes that permits the first ``most`` changes, by any pass, and records the last of them.
+    """Counter of changes that permits the first ``most`` changes, by any pass, and stores the last of them in ``last``.
 
-    If ``most`` is None, all changes are permitted, and none is recorded.
+    If ``most`` is None, all changes are permitted, and ``last`` stays empty.
     """
 
     most: int | None = None
@@ -186,7 +185,7 @@ class _Search:
         return _Trial(graph, log, outcome_of(interpreted(graph), self.arguments))
 
     def _of_the_plan(self, full: _Trial) -> Culprit | None:
-        """Return the culprit if the plan that calls run returns another result than the interpreter; else None."""
+        """Return the culprit if the plan that calls run has another outcome than the interpreter; else None."""
         answer = outcome_of(planned(full.graph), self.arguments)
         if self.same(full.answer, answer):
             return None
@@ -195,7 +194,11 @@ class _Search:
 
     def _unasked(self, right: _Trial) -> Culprit:
         """Return the culprit among passes that do not count their changes: the first pass with another outcome than
-        ``right``, the trial without passes."""
+        ``right``, the trial without passes.
+
+        Raises:
+            AssertionError: no pass has another outcome.
+        """
         low = right
         for index, each in enumerate(self.passes):
             high = self._try(self.passes[: index + 1], 0)

@@ -22,8 +22,7 @@ _PACKAGES: Final = ("llvmlite", "numpy", "torchvision", "torchaudio", "triton", 
 _VARIABLES: Final = re.compile(r"REKINDLE_|PYTORCH_|TORCH_|OMP_|MKL_|ATEN_|CUDA_|NVIDIA_TF32|PYTHONOPTIMIZE$")
 """The names of the environment variables that are reported."""
 _PLAIN: Final = re.compile(r"[\w.,:=+-]{0,100}")
-"""Pattern of the values that are reported; other values are replaced, as they may be paths, or name people and
-machines."""
+"""Pattern of the values that are reported; other values are replaced, as they may be paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,8 @@ class Environment:
 def collect_env() -> Environment:
     """Return the environment of this process for a bug report.
 
-    It has no paths and no names of people or machines: values of environment variables that may be such are replaced
-    with ``(set)``.
+    It has no paths: values of environment variables with other characters than letters, digits and ``_ . , : = + -``,
+    or with more than 100, are replaced with ``(set)``.
 
     Example:
         >>> "PyTorch" in str(rekindle.collect_env())

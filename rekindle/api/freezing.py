@@ -19,8 +19,8 @@ def freeze(
     """Return a copy of a compiled module whose attributes are constants of its program. ``module`` is not modified.
 
     Calls of submodules are inlined. Attributes that no method writes to (parameters, buffers, numbers, lists) become
-    constants of ``forward``, and expressions of constants are evaluated. Attributes, submodules and methods that are no
-    longer used are removed, except those named in ``preserved_attrs``.
+    constants of ``forward`` and of preserved methods, and expressions of constants are evaluated. Attributes,
+    submodules and methods that are no longer used are removed, except those named in ``preserved_attrs``.
 
     Args:
         module: a compiled module in evaluation mode.

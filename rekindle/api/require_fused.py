@@ -78,7 +78,7 @@ class _Watch:
 
     def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run a call of ``record`` and return its result. The code is checked before and after the call, and recorded
-        for :meth:`finish`.
+        for :meth:`finish`. Within ``optimized_execution(False)`` only the graph is checked, before the call.
 
         Raises:
             NotFusedError: operators run outside of kernels.

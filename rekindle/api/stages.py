@@ -82,7 +82,7 @@ class Stages(tuple[Stage, ...]):
         return "\n".join([str(first), *(f"# {_title(stage)}\n{stage.diff}" for stage in others)])
 
     def _repr_html_(self) -> str:
-        """Return the first stage, the changes of each pass that made some, and the last stage."""
+        """Return HTML: the first stage, the changes of each pass that made some, and, if one did, the last stage."""
         changed = [details(_title(stage), diff(stage.diff)) for stage in self[1:] if stage.diff]
         last = [details(f"after all {len(self) - 1} passes", listing(self[-1].text), is_open=True)] if changed else []
         return "".join([self[0]._repr_html_(), *changed, *last])

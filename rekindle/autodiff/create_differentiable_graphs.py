@@ -203,7 +203,8 @@ class _SubgraphPartitioner:
     # ---------------------------------------------------------------------------------------------------------- members
 
     def _has_formula(self, node: Node) -> bool:
-        """Return whether ``node`` is differentiable by a formula of this package."""
+        """Return whether ``node`` is to be differentiated by a formula of this package: it has one, the options do not
+        exclude it, and one of its inputs may require a gradient."""
         if node.blocks:
             return self._is_closed_loop(node)
         found = self.formulas.get(node)
@@ -296,7 +297,7 @@ class _SubgraphPartitioner:
         return all(self.aliases.can_swap(other, node) for other in group.pending)
 
     def _run_again_alike(self, group: _Partition, node: Node) -> bool:
-        """Return whether all nodes of a group with a loop are recomputable, ``node`` included: second derivatives run
+        """Return whether a group with ``node`` has no loop, or all its nodes are recomputable: second derivatives run
         them again."""
         nodes = [*group.nodes, node]
         return not any(each.blocks for each in nodes) or all(each.blocks or is_recomputable(each) for each in nodes)
@@ -312,8 +313,8 @@ class _SubgraphPartitioner:
         return True
 
     def _passes_with_copies(self, group: _Partition, check: Node) -> bool:
-        """Move ``check`` before the group, with copies of the views and sizes of the group that it depends on, if that
-        is legal."""
+        """Move ``check`` before the group, with copies of the views and sizes of the group that it depends on, if it is
+        a check and that is legal. Return whether it was moved."""
         if not is_check(check):
             return False
         operands = operands_within(check, group.members, lambda node: not self._computes(node))
@@ -329,7 +330,8 @@ class _SubgraphPartitioner:
     def _is_complete(self, group: _Partition, following: Sequence[Node]) -> bool:
         """Return whether a group ends before the nodes ``following``: after a layer, whose result is the only value of
         the group that is used later. Equal layers are then equal graphs, which are compiled once, and what a layer
-        saves is released before the gradients of the layers below are computed."""
+        saves is released before the gradients of the layers below are computed. The end of a layer is recorded in
+        ``group.end``."""
         node = following[0]
         if group.splits < _LAYER or not self._computes(node):
             return False
@@ -396,7 +398,8 @@ class _SubgraphPartitioner:
         return self._has_formula(node) and not _makes_views(node)
 
     def _trimmed(self, group: _Partition) -> tuple[list[Node], list[Node], list[Node]]:
-        """Return the nodes of a group to outline, those that remain before them, and those that remain after them.
+        """Return three lists of the nodes of a group: those that remain before it, those to outline, and those that
+        remain after it.
 
         Nodes that no gradient in the group depends on remain outside: after it, nodes without uses in it; before it,
         nodes that select one of several parts of a tensor. The iterations of an unrolled loop differ in such
@@ -423,7 +426,7 @@ class _SubgraphPartitioner:
 
     def _first_that_stay_outside(self, group: _Partition, members: Set[Node]) -> set[Node]:
         """Return the nodes among ``members`` that may remain before the group: operators that gain nothing in it and
-        use none of its results, with the views that they use."""
+        use none of its results, with the views that they use; none if one of them cannot be moved there."""
         candidates: set[Node] = set()
         for node in group.nodes:
             if node in self.inseparable or node not in members:
@@ -485,7 +488,8 @@ def _lists_views(node: Node) -> bool:
 
 
 def _makes_views(node: Node) -> bool:
-    """Return whether the outputs of ``node`` may share memory with its inputs, and can be recomputed from these."""
+    """Return whether the outputs of ``node`` may share memory with its inputs, and can be recomputed from these. An
+    unknown operator counts as one."""
     if _is_structure(node) or _lists_views(node):
         return True
     if node.blocks:
@@ -513,7 +517,7 @@ class _Outliner:
         self.local: dict[Value, Value] = {}
 
     def run(self) -> None:
-        """Replace the nodes with the group. Nodes between them that use the group are moved after it."""
+        """Replace the nodes with the group, at the position of the first of them."""
         inputs = self._inputs()
         place = self.nodes[0]
         graph = place.graph

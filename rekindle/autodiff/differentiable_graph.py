@@ -72,7 +72,8 @@ def differentiable_graph(node: Node) -> Operation:
 @dataclass(slots=True, frozen=True)
 class CompiledPart:
     """One of the functions that run a node, which :func:`~rekindle.ir.subgraph_execution.callable_of` has made. One
-    that ``specializes`` runs for inputs of new sizes, once for each. Calls are ``replayed`` by another, if any."""
+    that ``specializes`` runs for inputs of new sizes, once for each. Calls go through ``replayed``, if any, which may
+    replay a CUDA graph instead."""
 
     title: str
     function: Callable[..., Any]
@@ -150,8 +151,9 @@ _OPERATIONS: Final[SubgraphCache[DifferentiableOperation]] = SubgraphCache()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
-    """Return whether backward graphs of this package apply to ``inputs``: no tensor subclasses, and one floating-point
-    dtype."""
+    """Return whether backward graphs of this package apply to ``inputs``: no tensor subclasses or complex numbers, and
+    one floating-point dtype. Under autocast, transforms, forward-mode derivatives, modes and traces of PyTorch, they do
+    not."""
     dtype: torch.dtype | None = None
     for value in inputs:
         if isinstance(value, Tensor):
@@ -373,8 +375,8 @@ class _SizeSpecialization:
         self._backward.clear()
 
     def recompute_with_autograd(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
-        """Return the gradients of the inputs that require one, recorded by autograd for second derivatives. The forward
-        runs again, operator by operator."""
+        """Return the gradients of the inputs, recorded by autograd for second derivatives; None for an input that
+        requires none. The forward runs again, operator by operator."""
         if self._again is None:
             self._again = callable_of(self.gradient.forward, "differentiable graph")
         roots = [root for root in self.gradient.roots if gradients[self.places[root]] is not None]
@@ -517,8 +519,8 @@ def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, 
 
 
 def _restored(results: Sequence[Any], inputs: Sequence[Any], passed: Mapping[int, int]) -> Sequence[Any]:
-    """Replace autograd's copies of tensors that are passed through by the tensors themselves: writes to these must be
-    visible, and gradients need not pass through the graph."""
+    """Return ``results`` with autograd's copies of tensors that are passed through replaced by the tensors themselves:
+    writes to these must be visible, and gradients need not pass through the graph."""
     found = list(results)
     for index, source in passed.items():
         found[index] = inputs[~source] if source < 0 else found[source]

@@ -42,8 +42,8 @@ def _spread(block: Block, found: set[Value]) -> None:
 
 
 def _spread_through_blocks(node: Node, found: set[Value]) -> None:
-    """Propagate to the results of a branch or a loop, and to carried values: they depend on the condition and the
-    trip count too."""
+    """Propagate to the results of a branch or a loop, to carried values, and to lists that its blocks append to: they
+    depend on the condition and the trip count too."""
     controls = node.inputs[:2] if node.kind == "prim::Loop" else node.inputs
     first = 1 if node.kind == "prim::Loop" else 0
     if any(value in found for value in controls) or any(

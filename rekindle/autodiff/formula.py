@@ -126,7 +126,7 @@ class Formula:
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """The names of the forward values that the backward formulas use."""
+        """The parameters of the backward formula: forward values, gradients of results, and ``needs_ARGUMENT``."""
         backward = self._definitions.get("backward")
         return () if backward is None else backward.parameters
 
@@ -211,7 +211,11 @@ def _types_of_returns(part: FormulaFunction) -> dict[str, Type]:
 
 
 def _returned_names(definition: Definition) -> tuple[str, ...]:
-    """Return the names after the last ``return`` of a forward."""
+    """Return the names after the last ``return`` of a forward.
+
+    Raises:
+        InternalError: it returns something other than names.
+    """
     text = definition.body.rpartition("return ")[2]
     if not re.fullmatch(r"\w+(, \w+)*\s*", text):
         raise InternalError(f"the forward of {definition.operators} returns something that has no name: {text}")
@@ -272,7 +276,7 @@ def operators_with_formulas() -> Sequence[str]:
 
 def family_of(operator: str) -> str | None:
     """Return the family of operators (a file of formulas) that contains ``operator``, such as ``add.Tensor``; None if
-    there is no formula."""
+    no file has a formula for it, or declares that it has no gradient."""
     return _index().families.get(operator)
 
 

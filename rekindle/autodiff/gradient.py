@@ -47,7 +47,7 @@ class BackwardGraph:
 class Gradient:
     """The derivative of a graph with respect to the inputs marked in ``requires_grad``.
 
-    ``forward`` returns the ``results`` outputs of the graph, followed by the residuals. ``captures`` has for each
+    ``forward`` returns the ``results`` outputs of the graph, followed by the other residuals. ``captures`` has for each
     residual the input (``~index``, a negative number) or the output of ``forward`` that it is. ``roots`` are the
     outputs that may have a gradient: results, and after them captures, for gradients of gradients. ``is_straight_line``
     is False if there are loops or branches; captures are not roots then, since they may be lists. ``stored`` has the
@@ -146,7 +146,11 @@ class LazyAnalysis:
     _analysis: Analysis | None = None
 
     def backward(self, roots: Sequence[int]) -> BackwardGraph:
-        """Return the backward graph for the outputs ``roots`` of the forward graph."""
+        """Return the backward graph for the outputs ``roots`` of the forward graph.
+
+        Raises:
+            InternalError: the graph has another gradient than the one that was read from disk.
+        """
         if self._analysis is None:
             again = differentiate(self.graph, self.requires_grad)
             if (again.captures, again.roots) != (self.captures, self.roots):
@@ -217,7 +221,8 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
         requires_grad: a bool for each input.
 
     Returns:
-        The forward graph, which also returns the residuals, and the backward graph.
+        The forward graph, which also returns those residuals that are neither inputs nor results; and the backward
+        graphs, which are built when they are needed.
 
     Raises:
         DifferentiationError: no gradient can be computed through a node.
@@ -263,9 +268,9 @@ def reverse_mode(
     policy: SavePolicy | None = None,
     one_dtype: bool = True,
 ) -> tuple[list[Value], Graph]:
-    """Differentiate ``forward``, which may have branches and loops, in reverse mode. It is changed so that it returns
-    the residuals. Return the residuals, and a graph that takes the gradients of the outputs ``roots``, then the
-    residuals.
+    """Differentiate ``forward``, which may have branches and loops, in reverse mode. It is changed so that all
+    residuals are values of its top-level block. Return the residuals, and a graph that takes the gradients of the
+    outputs ``roots``, then the residuals.
 
     ``segments`` are the loops of which not all iterations need be saved: the result of
     :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops`; ``policy`` is as in
@@ -283,7 +288,7 @@ def reverse_mode(
 
 def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[Value]:
     """Return the forward values that the backward graph reads. Residuals may have gradients themselves; what their
-    backward reads is included."""
+    backward reads is included. The backward graph is stored in ``analysis.of_roots``."""
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
         found = build_backward(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)

@@ -25,7 +25,7 @@ from rekindle.ir.graph import Node, Value
 
 
 def is_check(node: Node) -> bool:
-    """Return whether ``node`` computes nothing and may only raise an exception."""
+    """Return whether ``node`` is an ``if`` without outputs that may raise an exception."""
     kinds = {inner.kind for inner in node.inner_nodes()}
     return node.kind == "prim::If" and not node.outputs and "prim::RaiseException" in kinds
 

@@ -73,9 +73,9 @@ def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 @implements_for_node("autodiff::backward_of(...) -> ...", effects=AliasAnalysisKind.PURE)
 def backward_of(node: Node) -> Operation:
-    """Differentiate the graph in attribute ``Subgraph`` with PyTorch's autograd. Attributes ``given`` and ``wanted``
-    are indices of its outputs and inputs. The operation takes the gradients of the outputs ``given``, followed by all
-    inputs, and returns the gradients of the inputs ``wanted``."""
+    """Return the operation that differentiates the graph in attribute ``Subgraph`` with PyTorch's autograd. Attributes
+    ``given`` and ``wanted`` are indices of its outputs and inputs. The operation takes the gradients of the outputs
+    ``given``, followed by all inputs, and returns the gradients of the inputs ``wanted``."""
     graph = node.get_graph("Subgraph")
     given, wanted = _numbers(node, "given"), _numbers(node, "wanted")
     run = callable_of(graph, "backward_of")
@@ -101,7 +101,12 @@ def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int],
 
 @cache
 def _called(name: str) -> tuple[Callable[..., Any], bool]:
-    """Return the function that runs the operator ``name``, and whether it has several results."""
+    """Return the function that runs the operator ``name``, and whether its results are a tuple: their number is not
+    one.
+
+    Raises:
+        InternalError: there is no such operator.
+    """
     operator = REGISTRY.find(name)
     if operator is None:
         raise InternalError(f"there is no operator {name}")
@@ -122,8 +127,8 @@ def through_autograd(
 ) -> list[Any]:
     """Run ``run`` on ``arguments`` with autograd, and return the gradients of the arguments with the indices
     ``wanted``, given ``gradients``, those of the results with the indices ``given``. A gradient that does not exist is
-    zeros. With gradient mode on, the result can be differentiated again. The ``wanted`` elements of ``arguments`` are
-    replaced."""
+    zeros; None for an argument other than a floating-point or complex tensor. With gradient mode on, the result can be
+    differentiated again. The ``wanted`` elements of ``arguments`` are replaced."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
         for index in wanted:
@@ -141,8 +146,9 @@ def _numbers(node: Node, name: str) -> list[int]:
 
 
 def _fresh(value: Any, again: bool) -> Any:
-    """Return a copy of ``value`` whose gradient can be requested. It is connected to the history of ``value`` if
-    ``again``, for second derivatives; else detached."""
+    """Return an alias of the tensor ``value`` whose gradient can be requested; of a list, one of each item. It is
+    connected to the history of ``value`` if ``again``, for second derivatives; else detached. Other values are returned
+    unchanged."""
     if isinstance(value, list):
         return [_fresh(item, again) for item in value]
     if not isinstance(value, Tensor):
@@ -378,8 +384,8 @@ def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor
     may_alias_inputs=True,
 )
 def or_zeros(gradient: Any, like: Any) -> Any:
-    """Return a gradient, or zeros like ``like`` if it is None: a tensor, or a list or dict of them. None for values
-    other than tensors."""
+    """Return a gradient, or zeros like ``like`` if it is None: a tensor, or a list or dict of them. None if ``like`` is
+    None."""
     if like is None:
         return None
     if isinstance(like, dict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import enum
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +12,7 @@ import torch
 
 from rekindle.archive.pickles.torchbind_state import state_of
 from rekindle.cli.archives import all_methods
+from rekindle.ir.mangling import demangled
 from rekindle.ir.text.printer import print_graph
 from rekindle.ops.python.values import script_class
 from rekindle.program.function import Method
@@ -34,8 +34,6 @@ class Difference:
 
 # ------------------------------------------------------------------------------------------------------------- programs
 
-_MANGLED: Final = re.compile(r"\.___torch_mangle_\d+(?=\.)")
-
 
 FORMS: Final[dict[str, Callable[[Method], str]]] = {
     "schema": lambda method: str(method.schema.bound),
@@ -55,7 +53,7 @@ def compare_programs(a: ScriptModule, b: ScriptModule, forms: tuple[str, ...]) -
         if name not in theirs:
             continue
         for form in forms:
-            before, after = (_MANGLED.sub("", FORMS[form](each[name])).splitlines() for each in (ours, theirs))
+            before, after = (demangled(FORMS[form](each[name])).splitlines() for each in (ours, theirs))
             lines = list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]
             if lines:
                 yield Difference(form, name, lines)
@@ -131,7 +129,7 @@ def _kind(value: Any) -> str:
     """Return the name of a value's class, as its author would know it."""
     owner = script_class(value)
     if owner is not None:
-        return _MANGLED.sub("", owner.name).rpartition(".")[2]
+        return demangled(owner.name).rpartition(".")[2]
     return type(value).__name__
 
 

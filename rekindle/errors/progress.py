@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -17,10 +18,11 @@ _INTERVAL: Final = 0.1
 
 class _Display:
     """Display of ``what`` on the terminal, by a thread of its own. It appears after :data:`DELAY`, and shows the time
-    since then."""
+    since it was created."""
 
     def __init__(self, what: str) -> None:
         self.what = what
+        self._start = time.monotonic()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rekindle progress", daemon=True)
         self._thread.start()
@@ -36,6 +38,7 @@ class _Display:
         streams = {"redirect_stdout": False, "redirect_stderr": False}
         with rich.Progress(*columns, console=console, transient=True, **streams) as bar:
             task = bar.add_task(self.what, total=None)
+            bar.tasks[0].start_time = self._start  # the clock of rich is time.monotonic
             while not self._done.wait(_INTERVAL):
                 bar.update(task, description=self.what)
 

@@ -130,7 +130,8 @@ class ArchiveResolver(EmptyResolver):
 
     def operator(self, kind: str, in_archives: Sequence[Operator] = ()) -> SugaredValue:
         """Return the sugared value of the operator ``kind`` in this archive; the overloads ``in_archives`` take
-        precedence over today's. For an operator that is not installed, it inserts nodes that raise when they run."""
+        precedence over today's. The calls of an operator whose library is not installed insert nodes that raise when
+        they run."""
         if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):

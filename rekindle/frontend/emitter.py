@@ -246,7 +246,7 @@ class Emitter:
         self, block: Block, refinements: dict[str, Type] | None = None, range: SourceRange | None = None
     ) -> Iterator[EnvironmentFrame]:
         """Emit to the end of ``block`` within the ``with`` block. The block has its own frame, in which variables have
-        the refined types."""
+        the types ``refinements``, if ``range`` is given."""
         frame = self.environment.push(block)
         try:
             with self.graph.inserting_at_end(block):
@@ -278,7 +278,7 @@ class Emitter:
 
     @property
     def has_exited(self) -> bool:
-        """Whether the rest of this block is unreachable."""
+        """Whether the rest of the current block is unreachable."""
         return self.environment.block in self.exited
 
     def mark_exited(self) -> None:
@@ -351,7 +351,7 @@ class Emitter:
         return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
 
     def as_number(self, either: Value, range: SourceRange) -> Value:
-        """Cast a value of the Union of int and float to a number (Scalar), which more operators accept."""
+        """Cast a value of a Union of number types to a number (Scalar), which more operators accept."""
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:

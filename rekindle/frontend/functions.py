@@ -245,7 +245,8 @@ def _emit_parameters(
 
 
 def _close(emitter: Emitter, definition: Def) -> None:
-    """Emit ``return None`` at the end of the body, if that is reachable.
+    """Emit ``return None`` at the end of the body, if that is reachable and the result type is not unknown after an
+    error.
 
     Raises:
         TypeMismatchError: the function declares a result type that does not include None.

@@ -222,18 +222,33 @@ def _type_of_literals(expr: Subscript) -> Type:
     """Return the type of the members of ``Literal["a", "b"]``: their common type, which is an Optional if one is None.
 
     Raises:
-        UnsupportedError: they have several types.
+        UnsupportedError: they have several types, or one is not an int, a bool, a string or None in the source, such as
+            a member of an enum.
     """
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items
-    kinds = {"string_literal": STRING, "true": BOOL, "false": BOOL, "none": NONE}
-    types = {kinds.get(index.tree.kind, INT) for index in indices}
+    types: set[Type] = set()
+    for index in indices:
+        type = _LITERALS.get(index.tree.kind)
+        if type is None:
+            raise UnsupportedError("a member of a Literal must be an int, a bool, a string or None here", index.range)
+        types.add(type)
     if len(types) == 1:
         return types.pop()
     if len(types) == 2 and NONE in types:
         return optional((types - {NONE}).pop())
     raise UnsupportedError("the members of a Literal must be of one type here", expr.range)
+
+
+_LITERALS: Final[dict[str, Type]] = {
+    **dict.fromkeys(("const", "unary_minus"), INT),
+    "string_literal": STRING,
+    "true": BOOL,
+    "false": BOOL,
+    "none": NONE,
+}
+"""Types of the members of a ``Literal``, by the kind of their trees."""
 
 
 def broadcast_size(expr: Expr) -> int | None:

@@ -22,8 +22,9 @@ class CompiledGraph:
     """The compiled functions of one graph that Dynamo captured. Dynamo captures a function again when its guards on the
     arguments fail, and in several graphs if there are graph breaks.
 
-    ``compile_id`` is its name in Dynamo's logs: ``0/1`` for ``[0/1]``. ``functions`` are the compiled functions, which
-    are added when they are first needed: ``inference``, or ``forward`` and ``backward``.
+    ``compile_id`` is its name in Dynamo's logs: ``0/1`` for ``[0/1]``. ``functions`` are the compiled functions, by
+    their names ``graph_<number>``, or, if the graph is compiled ahead of time, ``inference_<number>``, or
+    ``forward_<number>`` and ``backward_<number>``, each added when it is compiled.
     """
 
     compile_id: str

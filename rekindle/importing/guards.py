@@ -112,35 +112,41 @@ class _Guards:
             self.open.append((place, expression, value))
 
     def derived(self) -> None:
-        """Insert checks of the sizes that are expressions of other sizes. An expression with one symbol that no
-        argument determines determines that symbol."""
+        """Insert checks of the sizes that are expressions of other sizes. A size whose expression has one symbol that
+        no argument determines is not checked, but determines that symbol; one with several is not checked."""
         for place, expression, value in self.open:
             missing = [symbol for symbol in expression.free_symbols if symbol not in self.symbols]
             if len(missing) == 1:
                 self._solve(missing[0], place, expression, value)
-            elif missing:
+            if missing:
                 continue
             wanted = value_of_expression(self.reader, expression, self.symbols)
             expected = sympy.sstr(expression.subs({key: sympy.Symbol(text) for key, text in self.places.items()}))
             check(self.reader, self.reader.insert("aten::eq", value, wanted), f"{place} must be {expected}")
 
     def _solve(self, symbol: sympy.Symbol, place: str, expression: sympy.Expr, value: Value) -> None:
-        """Record the value of ``symbol``, computed from a size ``value`` that is an ``expression`` of it; nothing if
-        the equation cannot be solved."""
+        """Record the value of ``symbol``, computed from a size ``value`` that is an ``expression`` of it, and rounded
+        down to an int; nothing if the equation cannot be solved."""
         own = sympy.Symbol("own", integer=True)
         solution = try_solve(sympy.Eq(expression, own), symbol)
-        if solution is not None:
-            known = {**self.symbols, own: value}
-            self.symbols[symbol] = value_of_expression(self.reader, solution[1], known)
-            self.places[symbol] = str(solution[1].subs(own, sympy.Symbol(place)))
+        if solution is None:
+            return
+        dividend, divisor = sympy.fraction(sympy.together(solution[1]))  # floats would be inexact
+        known = {**self.symbols, own: value}
+        found = value_of_expression(self.reader, dividend, known)
+        if divisor != 1:
+            found = self.reader.insert("aten::floordiv", found, value_of_expression(self.reader, divisor, known))
+        self.symbols[symbol] = found
+        self.places[symbol] = str(solution[1].subs(own, sympy.Symbol(place)))
 
     def ranges(self) -> None:
-        """Insert checks that the determined symbols are within their ranges."""
-        for symbol, allowed in self.program.range_constraints.items():
-            value = self.symbols.get(symbol)
-            if value is None:
+        """Insert checks that the determined symbols, and the sizes that are expressions of symbols, are within their
+        ranges, except for lower bounds up to :data:`_SMALLEST`."""
+        symbols = [(self.places[symbol], symbol, value) for symbol, value in self.symbols.items()]
+        for place, expression, value in [*symbols, *self.open]:
+            allowed = self.program.range_constraints.get(expression)
+            if allowed is None:
                 continue
-            place = self.places[symbol]
             for bound, kind, words in ((allowed.lower, "aten::ge", "or more"), (allowed.upper, "aten::le", "or less")):
                 if not bound.is_Integer or (kind == "aten::ge" and bound <= _SMALLEST):
                     continue

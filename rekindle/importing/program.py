@@ -159,7 +159,8 @@ class _Import:
 
     def results(self, outputs: Sequence[ImportedValue], env: Mapping[fx.Node, ImportedValue]) -> Value:
         """Insert writes of mutated state, and return the unflattened result. ``outputs`` are the outputs of the
-        exported graph, and ``env`` has the imported values of its nodes."""
+        exported graph, and ``env`` has the imported values of its nodes. Unsupported kinds of outputs, such as
+        gradients, are added to the problems of the reader."""
         returned: list[ImportedValue] = []
         by_name = {node.name: imported for node, imported in env.items() if node.op == "placeholder"}
         for imported, spec in zip(outputs, self.signature.output_specs, strict=True):
@@ -181,7 +182,8 @@ class _Import:
         return unflatten(self.reader, spec_of_results, iter(returned))
 
     def write(self, held: ImportedValue, imported: ImportedValue) -> None:
-        """Insert the write of the final value of a mutated tensor to that tensor."""
+        """Insert the write of ``imported``, the final value of a mutated tensor, to ``held``, the tensor, unless
+        operators in the graph have written it in place."""
         if not _is_same(imported, held):
             self.reader.insert("aten::copy_", held, imported)
 

@@ -227,7 +227,7 @@ class Builder:
     @overload
     def __call__(self, first: AnyValue, second: AnyValue, /, *more: AnyValue) -> Proxies: ...
     def __call__(self, *values: AnyValue) -> Any:
-        """Return proxies of values: ``x, w = build(x, w)``."""
+        """Return a tuple of proxies of the values, ``x, w = build(x, w)``; for one value its proxy alone."""
         proxies = tuple(Proxy(self, value_of(value)) for value in values)
         return proxies[0] if len(proxies) == 1 else proxies
 
@@ -257,7 +257,7 @@ class Builder:
 
     def _argument(self, item: object, name: str | None = None) -> NamedValue:
         """Return ``item`` as an argument. A list that contains values is constructed in the graph. So is a tuple, as a
-        list if its elements have one type, else as a tuple. Anything else is a constant.
+        list if its elements are values of one type, else as a tuple. Anything else is a constant.
 
         Raises:
             GraphError: it is neither a value nor a constant of a program.

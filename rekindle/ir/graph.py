@@ -1,8 +1,7 @@
 """The IR: a graph of blocks of nodes that define and use values, in static single assignment form.
 
 A graph owns everything in it. Nodes are made by :meth:`Graph.create`, and are part of a block, in order, once they are
-inserted; values and sub-blocks are made by their node. A misuse raises :class:`~rekindle.errors.GraphError` and changes
-nothing.
+inserted; values and sub-blocks are made by their node. A misuse raises :class:`~rekindle.errors.GraphError`.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ class Block:
 
     def all_nodes(self) -> Iterator[Node]:
         """Yield every node in this block and in those within, a node before those in its blocks. Nodes may be inserted,
-        moved or destroyed while walking; those that are destroyed before their turn are left out."""
+        moved or destroyed while walking: destroyed ones are left out, inserted ones may be."""
         stack = [iter(self._node_list())]
         while stack:
             for node in stack[-1]:
@@ -270,7 +269,7 @@ _ROOM: Final = 1 << 20
 """Distance between the positions of renumbered neighbors: room for at least twenty nodes."""
 
 _MANY: Final = 16
-"""Number of watchers of a graph from which dead ones are removed, before there are twice as many."""
+"""Number of watchers of a graph at which dead ones are first removed; then whenever the number is a power of two."""
 
 
 class Graph:
@@ -375,7 +374,7 @@ class Graph:
         """Remove an input.
 
         Raises:
-            GraphError: it is still used.
+            GraphError: there is no such input, or it is still used.
         """
         self.block.erase_input(index)
 
@@ -436,7 +435,7 @@ class Graph:
         Arguments are values or Python constants. Return the result; several results as a tuple.
 
         Raises:
-            SchemaError: no overload fits; the message explains why each does not.
+            SchemaError: there is no such operator, or no overload fits; the message explains why each does not.
         """
         assert _insert_call is not None, "rekindle.ir.operators.operator_nodes was not imported"
         return _insert_call(self, kind, arguments, keywords or {}, range)
@@ -458,7 +457,8 @@ class Graph:
         return node
 
     def create_clone(self, node: Node, value_map: Callable[[Value], Value]) -> Node:
-        """Return a copy of ``node``, which may be from another graph; ``value_map`` returns its inputs here."""
+        """Return a copy of ``node``, which may be from another graph; ``value_map`` returns its inputs here. The copy
+        takes the names of the outputs: values of this graph with these names get numeric suffixes."""
         copy = Node(self, node.kind, node.range)
         copy.callstack = node.callstack
         copy.scope = node.scope
@@ -550,6 +550,7 @@ class Graph:
     def transaction(self) -> AbstractContextManager[None]:
         """Make edits within the ``with`` block atomic. They may pass through invalid states; at the end the graph is
         verified. If it is invalid then, or the block raises, the graph is restored: the same nodes in the same places.
+        So are the graphs in attributes of its nodes.
 
         Raises:
             VerificationError: the edits result in an invalid graph; the message explains why.
@@ -567,8 +568,8 @@ class Graph:
         watchers.append(callback)
 
     def note_change(self) -> None:
-        """Call the callbacks that :meth:`watch` registered, and unregister them. All methods that change inputs,
-        outputs, attributes, types or the order of nodes call it."""
+        """Call the callbacks that :meth:`watch` registered, and unregister them. The methods that change inputs,
+        outputs, attributes, types or the order of nodes call it, except :meth:`Value.copy_metadata`."""
         watchers = self._watchers[:]
         self._watchers.clear()
         for each in watchers:

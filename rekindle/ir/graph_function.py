@@ -33,8 +33,8 @@ COMPILING = threading.RLock()
 @dataclass(frozen=True, slots=True)
 class StoredForm:
     """A compiled Python function on disk. ``digest`` covers the function with all its dependences; ``types`` are the
-    class types to which its graph may refer, ``callees`` the stored functions that it calls, with their digests: their
-    class types are among these. ``is_valid`` returns whether the class types are still as they were when the digest was
+    class types to which its graph and those of its callees may refer, ``callees`` the stored functions that it calls,
+    with their digests. ``is_valid`` returns whether the class types are still as they were when the digest was
     computed."""
 
     digest: bytes
@@ -45,7 +45,8 @@ class StoredForm:
 
 def stored_program(record: GraphFunction) -> Sequence[GraphFunction] | None:
     """Return a function with all that it calls, if all of it is as it is stored on disk, so that its digest identifies
-    the program; None otherwise."""
+    the program. Return None otherwise, and if a function is recursive or its result type is inferred
+    (:attr:`GraphFunction.result`)."""
     if record.stored is None or not record.stored.is_valid():
         return None
     found: dict[GraphFunction, None] = {record: None}
@@ -124,7 +125,7 @@ class GraphFunction(_Referable):
 
     @property
     def is_loaded(self) -> bool:
-        """Return whether the graph is in memory. If not, it is as it is stored on disk."""
+        """Whether the graph is in memory: not if it is still to be compiled, or to be decoded from disk."""
         return self._graph is not None
 
     @property
@@ -177,7 +178,8 @@ class GraphFunction(_Referable):
             self._graph.watch(WeakMethod(self._note_edit))
 
     def when_loaded(self, callback: Callable[[GraphFunction], None]) -> None:
-        """Have ``callback`` called with this function when its graph is decoded, before anything can edit it."""
+        """Have ``callback`` called with this function when its graph is decoded, before anything can edit it. It is not
+        called if the graph is in memory already."""
         self._when_loaded.append(callback)
 
     def _load(self) -> None:
@@ -211,11 +213,12 @@ class GraphFunction(_Referable):
             self._state = "undefined"
 
     def ensure_defined(self, called_from: SourceRange | None = None) -> None:
-        """Compile the function, unless it is compiled already. Record that the function under compilation, if any,
-        depends on it (:func:`inherit_reliance`).
+        """Compile the function, unless it is compiled already. If it is being compiled and its schema is known, mark it
+        as recursive. Record that the function under compilation, if any, depends on it (:func:`inherit_reliance`).
 
         Raises:
             CompileError: the function cannot be compiled, or it calls itself without declaring its result type.
+            InternalError: the compilation failed because of a bug.
         """
         definer = self.function_creator
         if self._state != "defined" and definer is not None:

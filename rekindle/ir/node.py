@@ -122,8 +122,8 @@ class Value:
         return self
 
     def copy_metadata(self, other: Value) -> Value:
-        """Copy type, recorded type and name of ``other``, and return this value. In the same graph, ``other`` gets
-        another name with a numeric suffix."""
+        """Copy type, recorded type and name, if there is one, of ``other``, and return this value. In the same graph,
+        ``other`` then gets another name with a numeric suffix."""
         self.type = other.type
         self.recorded_type = other.recorded_type
         if other.has_name:
@@ -318,22 +318,12 @@ class Node:
         Raises:
             GraphError: the node has no such attribute, or it is not a string.
         """
-        """Return the attribute ``name``, a string.
-
-        Raises:
-            GraphError: the node has no such attribute, or it is not a string.
-        """
         value = self[name]
         if not isinstance(value, str):
             raise GraphError(f"attribute '{name}' of {self.kind} is not a string")
         return value
 
     def get_graph(self, name: str) -> Graph:
-        """Return the attribute ``name``, a graph.
-
-        Raises:
-            GraphError: the node has no such attribute, or it is not a graph.
-        """
         """Return the attribute ``name``, a graph.
 
         Raises:

@@ -105,6 +105,7 @@ def infer_result(type: Type) -> None:
 
 def widen_result(called: GraphFunction, put: Type) -> None:
     """Widen the inferred result type of ``called``, a list or dict type, so that it includes the elements of ``put``.
+    Has no effect if that type is declared or fixed, if the two have no join, or outside of a compilation.
 
     Raises:
         Redefinition: the type has changed, and a function under compilation depends on it.

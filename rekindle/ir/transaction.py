@@ -24,14 +24,20 @@ def transaction(graph: Graph) -> Iterator[None]:
 
 
 class GraphState:
-    """A snapshot of ``graph`` and everything within it. :meth:`restore` restores it with the same objects."""
+    """A snapshot of ``graph``, its nodes and values, and the graphs in attributes of nodes. :meth:`restore` restores
+    them with the same objects. A list in an attribute is not copied; the graphs in it are recorded."""
 
-    __slots__ = ("_fields", "_graph")
+    __slots__ = ("_fields", "_graphs")
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+        self._graphs = [graph]
+        """``graph`` and the graphs in attributes, at any depth."""
         self._fields: list[tuple[Any, str, object, Callable[[Any], object]]] = []
         """An object, one of its fields, the previous value, and a function that copies it if it is a container."""
+        for each in self._graphs:  # _keep_node appends to it
+            self._keep_graph(each)
+
+    def _keep_graph(self, graph: Graph) -> None:
         for name in ("_names", "_name_suffixes"):
             self._keep(graph, name, dict)
         for name in ("_next_unique", "insert_point", "block"):
@@ -54,6 +60,9 @@ class GraphState:
         for name in ("_inputs", "_outputs", "_blocks"):
             self._keep(node, name, list)
         self._keep(node, "attributes", dict)
+        for attribute in node.attributes.values():
+            items = attribute if isinstance(attribute, list) else (attribute,)
+            self._graphs.extend(item for item in items if isinstance(item, Graph) and item not in self._graphs)
         for value in node.outputs:
             for name in _VALUE_FIELDS:
                 self._keep(value, name)
@@ -67,7 +76,8 @@ class GraphState:
         """Restore the previous state. Nodes created since then do not belong to the graph any more."""
         for item, name, held, copied in self._fields:
             setattr(item, name, copied(held))
-        self._graph.note_change()
+        for graph in self._graphs:
+            graph.note_change()
 
 
 def _itself(item: Any) -> object:
@@ -79,6 +89,6 @@ _NODE_FIELDS: Final = (
     *("kind", "range", "owning_block", "callstack", "scope"),
     *("_next", "_prev", "_position", "_operator"),
 )
-_VALUE_FIELDS: Final = ("node", "offset", "unique", "type", "_name")
+_VALUE_FIELDS: Final = ("node", "offset", "unique", "type", "recorded_type", "_name")
 
 _graph._transaction = transaction

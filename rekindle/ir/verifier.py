@@ -66,7 +66,11 @@ class _Verifier:
         """The values that each open block defines."""
 
     def run(self) -> list[Graph]:
-        """Check the graph; returns those in its attributes."""
+        """Check the graph, without those in attributes of its nodes, which are returned.
+
+        Raises:
+            VerificationError: the graph is not valid.
+        """
         if self._graph.block.owning_node is not None:
             self._fail("the outermost block belongs to a node", None)
         # A work list instead of recursion: blocks may nest deeply.

@@ -32,7 +32,7 @@ def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
         A future. An error of the call is raised by :func:`wait`.
 
     Raises:
-        ArgumentError: ``func`` is compiled, and the arguments do not fit its schema.
+        ArgumentError: ``func`` is a compiled function or method, and the arguments do not fit its schema.
         TypeError: ``func`` cannot be called.
 
     Example:

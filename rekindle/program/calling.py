@@ -37,7 +37,7 @@ def has_late_hooks(module: torch.nn.Module) -> bool:
 
 def check_parts(owner: object) -> None:
     """Raise if a submodule of ``owner`` has a hook that the compiled code does not run. Other objects than modules have
-    none.
+    none. Modules whose late hooks were all removed leave :data:`late_hooks`.
 
     Raises:
         RuntimeError: a submodule has such a hook.
@@ -63,7 +63,8 @@ def _instead(part: torch.nn.Module) -> str:
 
 
 def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call ``record`` from Python: bind the arguments to its schema, run it, and return its result.
+    """Call ``record`` from Python: bind the arguments to its schema, run it, and return its result. If this thread has
+    an entry in :data:`interceptors`, return the result of that function instead.
 
     Raises:
         ArgumentError: the arguments do not fit the schema.
@@ -120,7 +121,8 @@ def compile(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def inlined(record: GraphFunction) -> Graph:
-    """Return a copy of the function's graph with every call inlined."""
+    """Return a copy of the function's graph with calls inlined, except those of interface methods and recursive
+    functions."""
     graph = record.graph.copy()
     inline(graph)
     return graph

@@ -6,7 +6,6 @@ returns ``self``, or calls the profiler on a C++ object. The runtime is expected
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
@@ -14,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import torch
 from torch.autograd import profiler
 
+from rekindle.ir.mangling import demangled
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import ClassType
 
@@ -36,13 +36,12 @@ _EFFECTS: Final[dict[str, tuple[Callable[[Any], _Manager], tuple[str, ...]]]] = 
 }
 """By class name: a function that makes PyTorch's context manager of an object, and the attributes that it reads."""
 
-_MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
-
 
 def give_effect(owner: ClassType) -> None:
-    """Add ``__enter__`` and ``__exit__`` to the Python class of ``owner``, a class read from program text, if PyTorch
-    has a context manager of the same name: a ``with`` statement then enters PyTorch's. Other classes are unchanged."""
-    make, needed = _EFFECTS.get(_MANGLED.sub("", owner.name), (None, ()))
+    """Add ``__enter__`` and ``__exit__`` to the Python class of ``owner``, a class read from program text, if
+    ``_EFFECTS`` has its name and ``owner`` has the attributes listed there: a ``with`` statement then enters PyTorch's
+    context manager. Other classes are unchanged."""
+    make, needed = _EFFECTS.get(demangled(owner.name), (None, ()))
     if make is None or owner.python_class is None or not set(needed) <= set(owner.attributes):
         return
 

@@ -17,7 +17,8 @@ class DebugState:
     graph: Graph
     """The graph as it was compiled."""
     execution_plans: tuple[Code, ...]
-    """The codes that calls run, each for another kind of arguments: none before the first call. ``str()`` of one lists
+    """The codes compiled so far, each for another kind of arguments: none before the first call or ``compile()``.
+    ``str()`` of one lists
     its instructions; its ``graph`` is the one they were lowered from."""
 
 

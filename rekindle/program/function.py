@@ -48,7 +48,7 @@ class _Compiled:
 
     @property
     def inlined_graph(self) -> Graph:
-        """A copy of the graph with every call inlined."""
+        """A copy of the graph with calls inlined, except those of interface methods and recursive functions."""
         return inlined(self._record)
 
     @property

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from rekindle.ir.mangling import demangled
+
 _counter = itertools.count()
 _taken: set[str] = set()
 """Names that were given out. Mangled names are not stored: their numbers make them unique."""
 
 
 def qualified_name(obj: Any) -> str:
-    """Return the name of a Python function or class in compiled programs. Names in ``__main__`` are directly below
+    """Return the name of a Python function or class in compiled programs; for other objects that of their class,
+    if they have no ``__name__``. Names in ``__main__`` are directly below
     ``__torch__``."""
     name = getattr(obj, "__name__", None) or type(obj).__name__
     if name == "<lambda>":
@@ -24,7 +27,8 @@ def qualified_name(obj: Any) -> str:
 
 def unique_name(name: str) -> str:
     """Return ``name`` if it is unused, else the same name with ``___torch_mangle_N`` before its last component. The
-    result is reserved."""
+    result is reserved. Such a component of ``name`` itself is removed first."""
+    name = demangled(name)
     if name not in _taken:
         _taken.add(name)
         return name

@@ -1,4 +1,4 @@
-"""Public functions that inspect programs."""
+"""Hook: the public functions of the package, for objects of the layers below that offer them as methods."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def as_constant(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _walk(value: Any) -> Iterator[Any]:
-    """Yield each mutable object in ``value`` once, ``value`` included: tensors, lists, dicts, and objects with
-    attributes. Modules are neither yielded nor entered."""
+    """Yield each object in ``value`` once, ``value`` included, except None, numbers, strings, tuples and modules.
+    Tuples, lists, dicts and the attributes of objects are searched; modules and classes are not."""
     pending, seen = [value], set[int]()
     while pending:
         found = pending.pop()

@@ -376,7 +376,7 @@ def _annotations_in_mro(cls: type) -> dict[str, Any]:
 
 def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
     """Return the annotations in the bodies of a class and its bases by name, each with the class that contains it. A
-    class overrides its bases. Bases of a library, such as ``nn.Module``, are left out."""
+    class overrides its bases. ``nn.Module`` and the base classes of this package are left out."""
     found: dict[str, tuple[Any, type]] = {}
     for base in reversed(cls.__mro__):
         if base is object or _is_library_base(base):
@@ -386,8 +386,7 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
 
 
 def _is_library_base(cls: type) -> bool:
-    """Return whether ``cls`` is a library class from which modules derive, such as ``nn.Module``; programs do not use
-    its annotations."""
+    """Return whether ``cls`` is ``nn.Module`` or a class of this package; programs do not use its annotations."""
     return cls.__module__.startswith("torch.nn.modules.module") or cls.__module__.partition(".")[0] == "rekindle"
 
 
@@ -397,7 +396,7 @@ _init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]]
 def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
     """Return by attribute the annotations in ``__init__`` of a class and its bases, such as ``self.items: List[int] =
     []``, which Python does not store: the source of the annotation, and the function that contains it. A class
-    overrides its bases."""
+    overrides its bases. ``nn.Module``, base classes of this package, and functions without source are left out."""
     found: dict[str, tuple[str, types.FunctionType]] = {}
     for owner in reversed(cls.__mro__):
         init = vars(owner).get("__init__")

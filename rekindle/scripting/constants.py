@@ -31,7 +31,8 @@ _CLASSES: Final[dict[type, Type]] = {
 
 def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
     """Insert a constant into ``graph`` and return its value: a number, a string, None, an enum member, or a tuple or
-    list of constants. Return None for other objects, and for a list whose items have no common type."""
+    list of constants. Return None for other objects, and for a list, or a tuple with a list in it, that is empty or
+    whose items have no common type."""
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):
@@ -42,6 +43,8 @@ def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
         return None
     values = [constant_value(item, range, graph) for item in obj]
     known = [value for value in values if value is not None]
+    if len(known) != len(values):
+        return None
     if isinstance(obj, (torch.Size, list)):
         element = unify_all(value.type for value in known)
         if element is None:

@@ -119,8 +119,8 @@ class _OutsideModule(UnusableValue):
 
 
 def _elements(obj: set[Any] | frozenset[Any], range: SourceRange, graph: Graph) -> SugaredValue | None:
-    """Return a set from outside of the program as a frozenset, which the program cannot change; None unless its
-    elements are all ints, all floats, all bools or all strings."""
+    """Return a set from outside of the program as a frozenset, which the program cannot change; None for an empty set,
+    and unless the elements are all ints, all floats, all bools or all strings."""
     kinds = {type(item) for item in obj}
     if len(kinds) != 1 or not kinds <= {int, float, bool, str}:
         return None
@@ -292,7 +292,8 @@ class PacketValue(BuiltinFunction):
 
 
 class OverloadFunction(BuiltinFunction):
-    """``torch.ops.namespace.name.overload``: one overload of an operator."""
+    """``torch.ops.namespace.name.overload``: one overload of an operator. Arguments that do not match an overload of
+    ``aten`` are matched with all overloads."""
 
     def __init__(self, overload: OpOverload) -> None:
         super().__init__(overload._schema.name)
@@ -364,7 +365,8 @@ class TypingAlias(StaticValue):
 
 
 class ClassValue(StaticValue):
-    """A Python class that a program cannot make objects of. It may still be a type, and hold constants."""
+    """A Python class that a program cannot make objects of. It may still be a type, and hold constants. Subclasses
+    represent classes of which it can make objects."""
 
     def __init__(self, cls: type, resolver: PythonResolver) -> None:
         self.cls = cls
@@ -460,7 +462,12 @@ class EnumClassValue(ClassValue):
         return self._member(range, graph, "member_of_name", index, dict(self.enum.__members__))
 
     def call(self, call: CallSite) -> SugaredValue:
-        """Return the member of a value: ``Color("red")``."""
+        """Return the member of a value: ``Color("red")``.
+
+        Raises:
+            UnsupportedError: the argument has another type than the values, or the enum is a ``Flag`` or defines
+                ``_missing_``.
+        """
         type = enum_type(self.enum, call.range)
         is_plain = not issubclass(self.enum, enum.Flag) and "_missing_" not in vars(self.enum)
         if is_plain and len(call.args) == 1 and not call.kwargs and call.args[0].type in (type, type.value_type):

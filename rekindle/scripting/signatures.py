@@ -33,8 +33,8 @@ _BUILTINS: Final = frozenset({"int", "float", "complex", "str"})
 
 
 def _takes_member(parameter: inspect.Parameter) -> bool:
-    """Return whether the parameter is annotated as an enum and its default is a member of that enum, even if the member
-    is also a number or a string."""
+    """Return whether the default is an enum member that stays one, even if it is also a number or a string: the
+    parameter has an annotation, which does not name ``int``, ``float``, ``complex`` or ``str``."""
     if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
         return False
     annotation = parameter.annotation

@@ -97,9 +97,9 @@ def infer(value: object) -> Type | NotInferable:
 
 
 def of_own_class(declared: Type, value: object) -> Type:
-    """Return ``declared`` with declared classes replaced by the actual classes of the objects in ``value``, so that the
-    methods that Python would call are compiled. The class of the items of a container is replaced only if all items
-    have the same."""
+    """Return ``declared`` with the declared class replaced by the actual class of the object ``value``, so that the
+    methods that Python would call are compiled. So are the classes in an Optional, and those of the items of a list or
+    the values of a dict if all have the same."""
     if value is None:
         return declared
     if isinstance(declared, OptionalType):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import difflib
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -14,12 +13,12 @@ import torch
 from rekindle.errors import TracingError
 from rekindle.ir.attributes import map_items
 from rekindle.ir.graph import Graph
+from rekindle.ir.mangling import demangled
 from rekindle.tracing.recording.lent_tensors import LentTensors
 from rekindle.tracing.recording.recorder import TracerWarning
 
 Call = Callable[..., Any]
 
-_MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
 """The part of a name that distinguishes types of one name: each recording makes its own."""
 
 
@@ -171,7 +170,7 @@ def _shown(first: Graph, second: Graph) -> str:
 
 def _lines(graph: Graph) -> list[str]:
     """Return the lines of the text of a graph, without source locations and mangled parts of names."""
-    return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
+    return [demangled(line.partition(" # ")[0]) for line in _texts(graph)]
 
 
 def _texts(graph: Graph) -> list[str]:

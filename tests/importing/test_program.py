@@ -59,6 +59,38 @@ def test_arguments_are_held_to_what_was_exported(args: tuple[Tensor, ...], messa
         rekindle.from_exported(exported)(*args)
 
 
+@pytest.mark.parametrize("rows", [5, 8, 11, 23, 50])
+def test_size_that_determines_a_symbol_is_accepted(rows: int) -> None:
+    n = Dim("n", min=2, max=50)
+    exported = export(of(lambda x: x * 2)(), (torch.ones(8),), dynamic_shapes={"x": {0: 3 * n - 1}})
+    x = torch.ones(rows)
+    assert torch.equal(rekindle.from_exported(exported)(x), exported.module()(x))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 103])
+def test_size_that_is_an_expression_is_held_to_its_range(rows: int) -> None:
+    n = Dim("n", min=2, max=50)
+    exported = export(of(lambda x: x * 2)(), (torch.ones(7),), dynamic_shapes={"x": {0: 2 * n + 1}})
+    x = torch.ones(rows)
+    with pytest.raises((AssertionError, RuntimeError)):
+        exported.module()(x)
+    with pytest.raises(RuntimeError, match=re.escape("must be ")):
+        rekindle.from_exported(exported)(x)
+
+
+def test_symbol_that_a_size_determines_is_checked_in_others() -> None:
+    n = Dim("n", min=2, max=50)
+    exported = export(
+        of(lambda x, y: x.sum() + y.sum())(),
+        (torch.ones(8), torch.ones(6)),
+        dynamic_shapes={"x": {0: 3 * n - 1}, "y": {0: 2 * n}},
+    )
+    imported = rekindle.from_exported(exported)
+    assert imported(torch.ones(5), torch.ones(4)) == 9
+    with pytest.raises(RuntimeError, match=re.escape("y.size(0) must be ")):
+        imported(torch.ones(5), torch.ones(6))
+
+
 def test_what_has_no_form_is_refused() -> None:
     def f(x: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16):

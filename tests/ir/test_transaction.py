@@ -85,6 +85,32 @@ def test_an_error_within_undoes_everything() -> None:
     verify(graph)
 
 
+def test_graphs_in_attributes_and_recorded_types_are_restored() -> None:
+    graph = parse_graph(TEXT)
+    graph.inputs[0].recorded_type = graph.inputs[1].type
+    inner, innermost = parse_graph(TEXT), parse_graph(TEXT)
+    next(iter(inner.nodes)).set_attribute("Subgraphs", [innermost])
+    next(iter(graph.nodes)).set_attribute("Subgraph", inner)
+    before = [everything(each) for each in (graph, inner, innermost)]
+
+    def edit() -> None:
+        with graph.transaction():
+            graph.inputs[0].recorded_type = None
+            inner.find_nodes("prim::If")[0].output.replace_all_uses_with(inner.inputs[0])
+            innermost.add_output(innermost.inputs[1])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        edit()
+    assert graph.inputs[0].recorded_type is graph.inputs[1].type
+    assert [everything(each) for each in (graph, inner, innermost)] == before
+    assert str(innermost) == TEXT
+    for each in (graph, inner, innermost):
+        verify(each)
+    assert len(inner.find_nodes("prim::If")[0].output.uses) == 1
+    assert len(innermost.outputs) == 1
+
+
 def test_what_is_gone_cannot_be_used() -> None:
     graph = parse_graph(TEXT)
     first = next(iter(graph.nodes))

@@ -3,13 +3,13 @@
 import collections
 import enum
 import typing
-from typing import Any, Dict, Final, List, NamedTuple, NewType, Optional, Tuple, Union
+from typing import Any, Dict, Final, List, Literal, NamedTuple, NewType, Optional, Tuple, Union
 
 import pytest
 import torch
 
 import rekindle
-from rekindle.errors import NotScriptableError
+from rekindle.errors import CompileError, NotScriptableError
 from rekindle.ir.types import INT, TENSOR, EnumType, ListType, TupleType
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, type_of_annotation
 from rekindle.scripting.resolver import PythonResolver
@@ -93,6 +93,22 @@ def test_enums_and_named_tuples_have_one_type_each():
 
 def test_names_in_strings_are_looked_up():
     assert type_of_annotation("Side", resolver=PythonResolver(globals())) is type_of_annotation(Side)
+
+
+def is_left(side: Literal[Side.LEFT, Side.RIGHT] = Side.RIGHT) -> bool:
+    return side == Side.LEFT
+
+
+def test_literals_of_members_have_the_type_of_their_enum():
+    compiled = rekindle.script(is_left)
+    assert compiled.schema.arguments[0].type is type_of_annotation(Side)
+    assert (compiled(), compiled(Side.LEFT)) == (False, True)
+
+
+def test_a_literal_of_members_in_a_text_is_rejected():
+    with pytest.raises(CompileError) as raised:
+        type_of_annotation("Literal[Side.LEFT]", resolver=PythonResolver(globals()))
+    assert raised.value.message == "a member of a Literal must be an int, a bool, a string or None here"
 
 
 @pytest.mark.parametrize(

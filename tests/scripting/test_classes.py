@@ -722,11 +722,31 @@ class Maybe:
     items: Optional[List[int]] = field(default_factory=list)
 
 
+@dataclass
+class FinalFields:
+    factor: Final[int] = 3
+    others: Final[List[int]] = field(default_factory=list)
+
+
+def of_final_fields():
+    return FinalFields().factor, FinalFields(4, [5]).factor, FinalFields(4, [5]).others
+
+
+def test_final_fields_of_dataclasses():
+    assert rekindle.script(of_final_fields)() == of_final_fields() == (3, 4, [5])
+
+
+@dataclass
+class MaybeInNewSpelling:
+    items: list[int] | None = field(default_factory=list)
+
+
 def test_dataclasses_that_are_refused():
     assert error_of(NotScriptableError, Maybe) == (
         "the field 'items' of the dataclass 'Maybe' may be None and has a default_factory\n"
         "Hint: None stands for the default in a program: leave Optional or the default_factory away"
     )
+    assert "the field 'items' of the dataclass" in error_of(NotScriptableError, MaybeInNewSpelling)
 
 
 # ------------------------------------------------------------------------------------- values in the body of a class

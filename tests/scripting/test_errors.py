@@ -104,6 +104,17 @@ def uses_object() -> int:
     return OBJECT + 1
 
 
+WITH_EMPTY_LIST = (1, [], 2)
+
+
+def uses_empty_list():
+    return WITH_EMPTY_LIST
+
+
+def test_tuple_with_an_empty_list_is_no_constant():
+    assert "'WITH_EMPTY_LIST' is a Python object of class 'tuple'" in error_of(NotScriptableError, uses_empty_list)
+
+
 def test_python_objects_that_programs_cannot_use():
     assert error_of(NotScriptableError, uses_tensor) == (
         "'TENSOR' is a tensor from outside of the program\n"

@@ -79,6 +79,8 @@ def test_questions_are_answered_no_in_python():
         ((1, "a"), Tuple[int, str], True),
         ((1,), Tuple[int, str], False),
         ((), Tuple[()], True),
+        ((1, 2), Tuple[int, ...], True),
+        ((1, 2, "a"), Tuple[int, ...], False),
         (None, Optional[int], True),
         ("a", Optional[int], False),
         (3, Union[str, List[int]], False),

@@ -657,6 +657,9 @@ def test_names_are_qualified_and_kept_apart():
     mangled = second.script_type.name.split(".")[-2]
     assert mangled.startswith("___torch_mangle_")
     assert mangled.removeprefix("___torch_mangle_").isdigit()
+    frozen = rekindle.freeze(second.eval()).script_type.name
+    assert frozen not in names
+    assert frozen.count("___torch_mangle_") == 1
 
 
 # --------------------------------------------------------------------------------------- what classes say of themselves

@@ -408,7 +408,7 @@ def test_descriptions_of_different_values_differ(source: str, old: str, new: str
     assert described_value(first) != described_value(second)
 
 
-def test_descriptions_include_what_a_new_type_stands_for() -> None:
+def test_descriptions_include_the_supertype_of_a_new_type() -> None:
     for source in (
         "made = NewType('N', int)",
         "made = list[NewType('N', int)]",

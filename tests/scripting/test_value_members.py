@@ -92,6 +92,16 @@ def test_replaced_fields_leave_the_others() -> None:
     assert step.loss.tolist() == [0.0, 0.0]
 
 
+def larger(a: Box, b: Box):
+    return max(a, b), min(a, b).x
+
+
+def test_max_of_named_tuples_is_one_of_them() -> None:
+    found = rekindle.script(larger)(Box(1), Box(3))
+    assert found == (Box(3), 1)
+    assert isinstance(found[0], Box)
+
+
 def test_members_of_enums() -> None:
     compiled = rekindle.script(of_a_level)
     for level in Level:

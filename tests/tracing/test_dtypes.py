@@ -132,7 +132,7 @@ def test_conversions_with_a_memory_format():
         lambda x: x.to(device="cpu") + 1,
     ],
 )
-def test_devices_that_are_named_are_told(function):
+def test_devices_that_the_code_names_are_reported(function):
     traced = rekindle.trace(function, (torch.ones(2),))
     assert [(fact.kind.value, fact.what, fact.value) for fact in traced.report] == [
         ("device", "a device that the code names", "cpu")

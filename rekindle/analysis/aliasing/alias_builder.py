@@ -82,7 +82,7 @@ class AliasTrackerBuilder:
 
     def _part(self, element: Element, whole: Type, way: Sequence[str | int]) -> tuple[Element | None, Type]:
         """Return the element at the access path ``way`` (a sequence of keys) in an element of type ``whole``, and its
-        type. The element is None if the type is immutable."""
+        type. If a type on the path is immutable, return None and that type."""
         for key in way:
             whole = part_type(whole, key)
             if is_immutable(whole):
@@ -251,8 +251,9 @@ class AliasTrackerBuilder:
             self.elements[node.output] = self._constant(inner, type)
 
     def _constant(self, value: object, type: Type) -> Element:
-        """Bind a constant. Constants are one object if they share storage. A caller may refer to tensors and objects
-        in them; of a list or a dict the program gets a copy each time."""
+        """Return the element of a constant. Tensors that share storage have one element, to which a caller may refer
+        unless the module is frozen. A list or a dict is fresh, since the program gets a copy each time. Other objects
+        are in the wildcard set."""
         if isinstance(type, OptionalType):
             return self._constant(value, type.element)
         if isinstance(value, (list, tuple, dict)):

@@ -27,17 +27,18 @@ class AliasSummary:
     """The memory effects of one operator.
 
     ``sources`` maps an access path of a result to what it may alias; a result without sources is new. ``stores`` are
-    pairs of an access path of an argument that is written to, and what may be stored there. With ``may_alias_inputs``,
-    a result without sources may also be any argument, or something in one. ``from_wildcard`` are access paths of
-    results that may alias the wildcard set; ``escapes`` are arguments that escape. ``reads_contents`` is False for
-    operators that only copy references: they do not read the contents of a list.
+    pairs of an access path of an argument that is written to, and what may be stored there. ``writes`` are the access
+    paths of what is written to. With ``may_alias_inputs``, a result without sources may also be any argument, or
+    something in one. ``from_wildcard`` are access paths of results that may alias the wildcard set; ``escapes`` are
+    those of arguments that escape. ``reads_contents`` is False for operators that only copy references: they do not
+    read the contents of a list.
     """
 
     sources: dict[AccessPath, list[AccessPath]] = field(default_factory=dict)
     stores: list[tuple[AccessPath, AccessPath]] = field(default_factory=list)
     writes: list[AccessPath] = field(default_factory=list)
     writes_if: list[tuple[int, int]] = field(default_factory=list)
-    """An argument that is written to unless another one, a bool, is a constant False."""
+    """Pairs of argument indices: the first is written to unless the second, a bool, is a constant False."""
     from_wildcard: list[AccessPath] = field(default_factory=list)
     escapes: list[AccessPath] = field(default_factory=list)
     merges_storages: bool = False
@@ -95,7 +96,7 @@ def alias_summary_of(operator: Operator) -> AliasSummary:
 
 
 def _parts(argument: Argument, index: int) -> list[_AnnotatedPath]:
-    """Return ``argument``, at index ``index``, and all its annotated or inferred elements."""
+    """Return the paths to ``argument``, which has index ``index``, and to all its parts (see :func:`parts_of`)."""
     found: list[_AnnotatedPath] = []
 
     def visit(type: Type, alias: AliasInfo | None, way: tuple[Key, ...]) -> None:

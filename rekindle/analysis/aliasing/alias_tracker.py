@@ -51,8 +51,8 @@ class ContainerContents:
 
 
 class Element:
-    """A node of the points-to graph: one or more values that may alias others. ``cell`` has its parts; it is None for a
-    tensor, which has no parts that can be written to."""
+    """A node of the points-to graph: one or more values that may alias others. ``cell`` has its parts; it is None if no
+    part can be written to, as in a tensor or a list of ints."""
 
     __slots__ = ("bit", "cell", "holds", "is_fresh", "points_to")
 
@@ -131,7 +131,8 @@ class AliasTracker:
             self._share_cells([(source, target)])
 
     def part(self, element: Element, key: Key, type: Type) -> Element:
-        """Return the element found in ``element`` under ``key``, of the given type."""
+        """Return the element found in ``element`` under ``key``, of the given type: what a read of the wildcard set may
+        return, if ``element`` is in it or has no cell."""
         if element.cell is None:
             return self.world(type).read
         cell = element.cell.root()
@@ -150,7 +151,8 @@ class AliasTracker:
         return known[0]
 
     def store(self, element: Element, key: Key, content: Element, type: Type) -> None:
-        """Record that the container ``element`` may hold ``content``, of the given type, under ``key``."""
+        """Record that the container ``element`` may hold ``content``, of the given type, under ``key``. If ``element``
+        is in the wildcard set or has no cell, ``content`` escapes."""
         if element.cell is None or element.cell.root().is_wildcard:
             self.escape(content, type)
         else:

@@ -46,8 +46,8 @@ class NodeEffects:
     may_fail: bool = False
     """Whether it raises for some numbers, texts or containers, or for a variable that has no value yet."""
     always_raises: bool = False
-    """Whether it always raises. No node may move past it: a Tensor operator before it may raise another error, and one
-    after it may rely on the condition that the error checks."""
+    """Whether it is a ``prim::RaiseException``. No node may move past it: a Tensor operator before it may raise another
+    error, and one after it may rely on the condition that the error checks."""
 
     def include(self, other: NodeEffects) -> None:
         self.reads |= other.reads

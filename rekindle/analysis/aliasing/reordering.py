@@ -25,7 +25,7 @@ class Reordering:
 
     def can_swap(self, first: Node, second: Node) -> bool:
         """Return whether two neighbouring nodes of one block may be exchanged."""
-        if not _stand_together(first, second):
+        if not _are_in_one_block(first, second):
             return False
         if second.is_before(first):
             first, second = second, first
@@ -33,7 +33,7 @@ class Reordering:
 
     def move_after(self, node: Node, place: Node) -> bool:
         """Move ``node``, and the nodes that must move with it, directly after ``place``. Return False if that is
-        illegal."""
+        illegal, or if they are in different blocks."""
         moving = self.plan_after(node, place)
         if moving is None:
             return False
@@ -44,7 +44,7 @@ class Reordering:
 
     def move_before(self, node: Node, place: Node) -> bool:
         """Move ``node``, and the nodes that must move with it, directly before ``place``. Return False if that is
-        illegal."""
+        illegal, or if they are in different blocks."""
         moving = self.plan_before(node, place)
         if moving is None:
             return False
@@ -53,8 +53,9 @@ class Reordering:
         return True
 
     def plan_after(self, node: Node, place: Node) -> list[Node] | None:
-        """Return the nodes that have to move after ``place`` with ``node``, in order; None if the move is illegal."""
-        if not _stand_together(node, place) or place.kind == "prim::Return":
+        """Return the nodes that have to move after ``place`` with ``node``, in order; None if the move is illegal,
+        or they are in different blocks."""
+        if not _are_in_one_block(node, place) or place.kind == "prim::Return":
             return None
         if node is place:
             return []
@@ -64,8 +65,9 @@ class Reordering:
         return self._gather(node, _from(node.next, place, forwards=True), _users, place)
 
     def plan_before(self, node: Node, place: Node) -> list[Node] | None:
-        """Return the nodes that have to move before ``place`` with ``node``, in order; None if the move is illegal."""
-        if not _stand_together(node, place):
+        """Return the nodes that have to move before ``place`` with ``node``, in order; None if the move is illegal,
+        or they are in different blocks."""
+        if not _are_in_one_block(node, place):
             return None
         if node is place:
             return []
@@ -99,7 +101,8 @@ class Reordering:
         return moving
 
 
-def _stand_together(node: Node, place: Node) -> bool:
+def _are_in_one_block(node: Node, place: Node) -> bool:
+    """Return whether the nodes are in one block, and ``node`` is not its return node."""
     return node.in_block and place.owning_block is node.owning_block and node.kind != "prim::Return"
 
 

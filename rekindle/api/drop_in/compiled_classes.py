@@ -35,7 +35,8 @@ class _ShowsViews:
 
     @property
     def inlined_graph(self) -> GraphView:
-        """A copy of the graph with every call inlined. Each node's scope names the module that it runs in."""
+        """A copy of the graph with every call inlined, except recursive ones. The scope of an inlined node names the
+        module that it runs in."""
         graph = self._record.graph.copy()
         inline_with_scopes(graph)
         return GraphView(graph)
@@ -137,8 +138,8 @@ def check_no_callback(callback: object) -> None:
 def through_drop_in(compiled: Any) -> Any:
     """Make the graphs of ``compiled`` views, as under ``torch.jit``'s names, and return the result.
 
-    A function is returned as a new object of :class:`ScriptFunctionShim`. A module and its submodules are modified in
-    place. Anything else is returned unchanged.
+    A function of another class is returned as a new object of :class:`ScriptFunctionShim`. A module and its compiled
+    submodules are modified in place. Anything else is returned unchanged.
     """
     if type(compiled) is not ScriptFunctionShim and isinstance(compiled, Function):
         function = ScriptFunctionShim.__new__(ScriptFunctionShim)

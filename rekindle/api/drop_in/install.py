@@ -1,9 +1,9 @@
 """The drop-in: while it is installed, ``torch.jit``'s names refer to this package.
 
 Nothing in ``torch.jit`` is overwritten. While the drop-in is installed, the modules have another class. That class
-looks up replaced names by their reader: code of PyTorch's own TorchScript and of its compiler gets the original, since
-``torch.jit`` is built on its own names, and objects that it made before must continue to work. All other code gets this
-package's replacement.
+looks up replaced names by their reader: code of PyTorch's own TorchScript, its compiler and its exporter to ONNX, and
+of this package, gets the original, since ``torch.jit`` is built on its own names, and objects that it made before must
+continue to work. All other code gets this package's replacement.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _ABSENT: Final = object()
 
 
 class _Taken:
-    """A name of ``torch.jit`` that is replaced by ``ours``, for all readers but PyTorch's own code.
+    """A name of ``torch.jit`` that is ``ours`` for all readers but ``_INSIDERS``, which get the original.
 
-    An assignment to the name while the drop-in is installed takes effect, as for any name of a module, until the
-    previous value is assigned again: tools that patch names do that when they are done.
+    If other code assigns a value while the drop-in is installed, all readers get that value until the previous one is
+    assigned again: tools that patch names do that when they are done. A value that an insider assigns replaces the
+    original.
     """
 
     def __init__(self, name: str, ours: Any) -> None:
@@ -122,7 +123,8 @@ def install() -> None:
     """Replace the names of ``torch.jit`` with this package's, in the whole process, until :func:`uninstall`.
 
     Modules that imported a name before (``from torch.jit import script``) keep it, so call this first. Installing twice
-    has the effect of installing once. The switches of ``torch.jit``'s executor and fuser stay PyTorch's.
+    has the effect of installing once. ``torch.jit.fuser``, ``enable_onednn_fusion`` and the switches in ``torch._C``
+    stay PyTorch's.
 
     Example:
         >>> rekindle.install()
@@ -166,10 +168,11 @@ def uninstall() -> None:
 def installed() -> Iterator[Usage]:
     """Replace the names of ``torch.jit`` with this package's within a ``with`` block: see :func:`install`.
 
-    Blocks may be nested and may overlap in several threads; the end of the last one restores the names.
+    Blocks may be nested and may overlap in several threads; the end of the last one restores the names, unless
+    :func:`install` is in effect.
 
     Yields:
-        The number and kinds of programs that are compiled within the block, in any thread.
+        The number and kinds of programs that are compiled or loaded under these names within the block, in any thread.
 
     Example:
         >>> with rekindle.installed() as usage:

@@ -132,6 +132,9 @@ def trace_module(
 ) -> ScriptModule:
     """Stand in for ``torch.jit.trace_module``: call :func:`rekindle.trace_module`.
 
+    ``_force_outplace`` replaces in-place operators of the trace with functional ones; ``optimize`` and
+    ``_store_inputs`` have no effect.
+
     Raises:
         TracingError: a run cannot be recorded.
     """
@@ -270,7 +273,7 @@ def _kind(compiled: object) -> str:
 
 
 def _is_class(obj: object) -> bool:
-    """Return whether ``obj`` is a class whose methods are compiled. NamedTuples and enums have no compiled methods."""
+    """Return whether ``obj`` is a class other than a NamedTuple or an enum, which have no compiled methods."""
     return isinstance(obj, type) and not issubclass(obj, enum.Enum) and not is_named_tuple(obj)
 
 

@@ -25,7 +25,7 @@ class Usage:
             self.programs[kind, name] += 1
 
     def count(self, kind: str | None = None) -> int:
-        """Return how many programs of ``kind`` were compiled or loaded; of all kinds if it is None."""
+        """Return how many times programs of ``kind`` were compiled or loaded; of all kinds if it is None."""
         return sum(number for (of_kind, _), number in self.programs.items() if kind in (None, of_kind))
 
     def __repr__(self) -> str:
@@ -40,6 +40,6 @@ observers: Final[list[Usage]] = []
 
 
 def count(kind: str, name: str) -> None:
-    """Count a compiled program in every open ``installed()`` block."""
+    """Count a program that was compiled or loaded, in every open ``installed()`` block."""
     for usage in tuple(observers):
         usage.add(kind, name)

@@ -81,7 +81,8 @@ def measure(f: Any, /, *args: Any, **kwargs: Any) -> Measurement:
     """Measure how long each node takes in a call of ``f`` with these arguments.
 
     ``f`` is called 24 times with copies of the arguments: first as usual, until there are kernels, then node by node in
-    the interpreter, which adds about a microsecond to each node. A call within the program counts as one node.
+    the interpreter, which adds about a microsecond to each node. A call within the program counts as one node. Modules
+    are not copied: the calls change buffers that the program writes to.
 
     Args:
         f: a function, a method or a module, compiled or not.

@@ -24,7 +24,7 @@ class Outcome:
 
 def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Outcome:
     """Call ``function`` with copies of ``arguments``, and return the outcome; an exception is recorded, not raised. The
-    random seed is 0, and the generator's state is restored."""
+    random seed is 0, and the state of the CPU's generator is restored."""
     copies = copy.deepcopy([as_leaf(value) for value in arguments])
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
@@ -35,8 +35,8 @@ def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any
 
 
 def as_leaf(value: Any) -> Any:
-    """Return ``value``, or a detached alias if it is a tensor with a gradient function: such a tensor cannot be
-    deep-copied."""
+    """Return ``value``, or a detached alias that requires a gradient if it is a tensor with a gradient function: such a
+    tensor cannot be deep-copied."""
     if isinstance(value, torch.Tensor) and not value.is_leaf:
         return value.detach().requires_grad_()
     return value
@@ -51,8 +51,9 @@ def same_outcome(a: Outcome, b: Outcome) -> bool:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Return whether two values are equal: tensors, containers and objects by their elements and attributes, modules by
-    their state. Floats are compared with the tolerance of ``torch.testing``, and NaN equals NaN."""
+    """Return whether two values are equal and of the same class: tensors by dtype, device, ``requires_grad`` and
+    elements, containers by their elements, modules by their state, objects without an ``==`` of their own by their
+    attributes. Floats are compared with the tolerance of ``torch.testing``, and NaN equals NaN."""
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and _are_close(a, b)
     if type(a) is not type(b):

@@ -223,8 +223,8 @@ def _differentiable(operation: DifferentiableOperation, places: int) -> Differen
 
 
 def _once_for_each_size(part: GraphReport) -> GraphReport:
-    """Return the report ``part`` with another reason why operators are unfused: the graph runs only once for new sizes.
-    Strategies other than ``native`` leave it unchanged."""
+    """Return the report ``part`` with another reason for operators that are unfused because the strategy makes no
+    kernels: the graph runs only once for new sizes. Strategies other than ``native`` leave it unchanged."""
     if SETTINGS.strategy != "native":
         return part
     reasons = {NO_FUSION: "this graph runs once for new sizes, before there is one for these sizes"}

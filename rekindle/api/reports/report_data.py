@@ -58,8 +58,8 @@ class MachineCode:
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """A loop that computes several ``operators``, for ``inputs`` of these layouts: ``f32[2, 8]``, with strides if they
-    are not contiguous. ``text`` is its loop IR."""
+    """A kernel that computes ``operators``, for ``inputs`` and ``outputs`` of these layouts: ``f32[2, 8]``, with
+    strides if they are not contiguous. ``text`` is its loop IR."""
 
     operators: tuple[OperatorReport, ...]
     inputs: tuple[str, ...]
@@ -93,8 +93,8 @@ class FusionGroupReport:
 
 @dataclass(frozen=True, slots=True)
 class NativeRegionReport:
-    """Loops and arithmetic on numbers and lists of numbers, which are compiled together; ``machine`` is None until
-    there is machine code, and an execution plan runs them."""
+    """Loops and arithmetic on numbers and lists of numbers, which are compiled together. ``machine`` is None as long as
+    there is no machine code, and an execution plan runs them."""
 
     operators: tuple[OperatorReport, ...]
     machine: MachineCode | None
@@ -102,8 +102,8 @@ class NativeRegionReport:
 
 @dataclass(frozen=True, slots=True)
 class Unfused:
-    """An operator that computes tensors and is not in a kernel. ``is_library``: it is a matrix product or convolution,
-    which BLAS or oneDNN runs as intended."""
+    """An operator that computes tensors and is not in a kernel. ``is_library``: it is a matrix product, a convolution
+    or attention, which a library runs as intended."""
 
     operator: OperatorReport
     reason: str
@@ -223,7 +223,7 @@ class Report:
 
     @property
     def unfused(self) -> tuple[Unfused, ...]:
-        """Operators of all parts that run outside of kernels, except matrix products and convolutions."""
+        """Operators of all parts that run outside of kernels, except matrix products, convolutions and attention."""
         return tuple(each for part in self.parts for each in part.unfused if not each.is_library)
 
     @property

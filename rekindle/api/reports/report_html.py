@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the report's own _repr_html_ is written here
 
 
 def report_html(report: Report) -> str:
-    """Return a table of kernels and one of unfused operators for each version, and the whole report as text."""
+    """Return HTML: a table of kernels and one of unfused operators for each version, and the whole report as text."""
     head, *_ = report_text(report).splitlines()
     versions = [details(version.title, "".join(_version(version)), is_open=True) for version in report.versions]
     return "".join([paragraph(head), *versions, details("as text", listing(report_text(report)))])

@@ -124,7 +124,7 @@ def _by_reason(title: str, left_out: Sequence[Unfused | LoopFallbackReport]) -> 
 
 
 def _operators(operators: Sequence[OperatorReport]) -> Iterator[str]:
-    """Yield each source line, followed by a line with its operators."""
+    """Yield each source line, followed by a line with its operators; only the latter if no source line is known."""
     for (file, line, source), found in _by(operators, lambda each: (each.file, each.line, each.source)).items():
         counted = Counter(each.kind for each in found)
         kinds = ", ".join(kind if count == 1 else f"{kind} × {count}" for kind, count in counted.items())

@@ -33,7 +33,7 @@ class UnfusedNode:
 
     @property
     def is_library(self) -> bool:
-        """Whether the node runs outside of kernels as intended: a matrix product or a convolution."""
+        """Whether the node runs outside of kernels as intended: a matrix product, a convolution or attention."""
         return self.node.has_trait(Trait.LIBRARY)
 
 
@@ -61,7 +61,8 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
 
 
 def computes_tensors(node: Node) -> bool:
-    """Return whether the node computes a tensor or writes to one, or is a call."""
+    """Return whether the node computes a tensor or writes to one, or is a call. Views compute nothing, nor do nodes of
+    ``prim`` other than ``prim::NumToTensor`` and calls."""
     if node.has_trait(Trait.LIBRARY) or node.kind in _CALLS:
         return True
     if node.kind.startswith("prim::"):

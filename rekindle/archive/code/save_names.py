@@ -6,16 +6,14 @@ for the same program to give the same file.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.python_printer.names import as_identifier, qualified_name
+from rekindle.ir.mangling import demangled
 from rekindle.ir.types import LIBRARY_CLASSES
 
 ROOT: Final = "__torch__"
-
-_MANGLED = re.compile(r"___torch_mangle_\d+\.")
 
 
 class SaveNames:
@@ -41,7 +39,7 @@ class SaveNames:
     def _new_name(self, name: str) -> str:
         if name.startswith(LIBRARY_CLASSES):
             return name
-        parts = [as_identifier(part) for part in _MANGLED.sub("", name).split(".")]
+        parts = [as_identifier(part) for part in demangled(name).split(".")]
         if parts[0] != ROOT:
             parts.insert(0, ROOT)
         plain = ".".join(parts)

@@ -66,7 +66,11 @@ def attention(
     enable_gqa: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Compute ``scaled_dot_product_attention``. Return its result, the log-sum-exp that PyTorch's flash kernel saves,
-    and the mask with which dropout multiplied the weights; each of the two is None where there is none."""
+    and the mask with which dropout multiplied the weights; each of the two is None where there is none.
+
+    Raises:
+        RuntimeError: ``is_causal`` and ``attn_mask`` are both given, or :func:`attention_noise` raises it.
+    """
     options: dict[str, Any] = {"scale": scale, "enable_gqa": enable_gqa}
     if is_causal and attn_mask is not None:  # an error, in the words of PyTorch
         torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, **options)
@@ -133,7 +137,8 @@ def attention_back(
     noise: Tensor | None,
     needs_mask: bool,
 ) -> Any:
-    """Return the gradients of query, key, value and, if ``needs_mask``, mask. The attention weights are recomputed."""
+    """Return the gradients of query, key, value and mask; None for the mask unless ``needs_mask``. The attention
+    weights are recomputed."""
     if sums is not None and not needs_mask and not torch.is_grad_enabled():
         found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad, query, key, value, result, sums, 0.0, is_causal, attn_mask=attn_mask, scale=scale

@@ -30,7 +30,8 @@ def convolution_back(
     groups: int,
     needed: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """Return the gradients of a convolution, with a batch or without."""
+    """Return the gradients of the input, the weight and the bias of a convolution, with a batch or without; None for
+    those that are not ``needed``."""
     rank = weight.dim() - 2
     alone = input.dim() == rank + 1
     if alone:
@@ -164,7 +165,8 @@ def group_norm_back(
     groups: int,
     needed: Sequence[bool],
 ) -> Any:
-    """Return the gradients of ``group_norm``; in steps that have gradients themselves where these may be wanted."""
+    """Return the ``needed`` gradients of ``group_norm``: of the input, the weight and the bias; in grad mode all three,
+    by operators that have gradients themselves."""
     if not torch.is_grad_enabled():
         order = _suggested_order(input)
         return torch.ops.aten.native_group_norm_backward(

@@ -137,7 +137,7 @@ def multi_dot_back(grad: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
     "autodiff::cdist_back(Tensor grad, Tensor x1, Tensor x2, float p, Tensor result) -> (Tensor, Tensor)",
 )
 def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of the distances of each row to each."""
+    """Return the gradients of ``cdist``: the distances of each row of ``x1`` to each row of ``x2``."""
     batch = list(result.shape[:-2])
     a = x1.expand([*batch, *x1.shape[-2:]]).contiguous()
     b = x2.expand([*batch, *x2.shape[-2:]]).contiguous()
@@ -164,9 +164,10 @@ def accumulate(
     sizes: Sequence[Sizes | None],
     weight_gradient: Product = lambda grad, input: linear_weight(grad, input, (0, 0)),
 ) -> list[Tensor | None]:
-    """Add to ``sums`` the gradients of weights of ``linear`` for ``grads`` and each of ``inputs``; to the remaining
-    ones ``grads`` summed to sizes, or unchanged without a size. ``weight_gradient`` computes :func:`linear_weight` for
-    weights that are matrices. ``grads`` is emptied, as early as possible."""
+    """Return ``sums`` with a gradient added to each; None counts as zero. To the first ones, one for each of
+    ``inputs``, the gradient of a weight of ``linear`` is added, for ``grads`` and these inputs; to the others the sum
+    of ``grads``, reduced to a size if there is one. ``weight_gradient`` computes :func:`linear_weight` for weights that
+    are matrices. ``grads`` is emptied, as early as possible."""
     if not grads:
         return list(sums)
     lengths = {grad.shape[-1] if grad.dim() else None for grad in grads}
@@ -252,8 +253,9 @@ def placed(
     weight: Tensor | None,
     product: Product = torch.matmul,
 ) -> Tensor | None:
-    """Add to ``sum`` the gradient of a tensor of ``size`` for those of its parts with these ``indices`` along ``dim``:
-    ``grads``, or their products with ``weight``. Without ``grads`` the result is ``sum``, which may be None."""
+    """Return ``sum`` plus the gradient of a tensor of ``size`` for those of its parts with these ``indices`` along
+    ``dim``: ``grads``, or their products with ``weight``. None counts as zero; without ``grads``, ``sum`` itself is
+    returned."""
     if not grads:
         return sum
     rank = len(size)

@@ -44,7 +44,8 @@ def mean_over(self: Tensor, dim: Sizes | None) -> Tensor:
 
 @implements("autodiff::variance_factor(Tensor self, int[]? dim, Scalar? correction) -> float")
 def variance_factor(self: Tensor, dim: Sizes | None, correction: float | None) -> float:
-    """Return the factor in the gradient of a variance: 2 divided by the number of degrees of freedom."""
+    """Return the factor in the gradient of a variance: 2 divided by the number of degrees of freedom; NaN if there are
+    none, and infinity for a negative number."""
     count = math.prod(self.shape[axis] for axis in _axes(self.dim(), dim))
     freedom = count - (1 if correction is None else correction)
     return 2 / freedom if freedom > 0 else math.nan if freedom == 0 else math.inf
@@ -52,7 +53,8 @@ def variance_factor(self: Tensor, dim: Sizes | None, correction: float | None) -
 
 @implements("autodiff::first_equal(Tensor grad, Tensor self, Tensor result) -> Tensor")
 def first_equal(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """Return the gradient of a median: it goes to elements that are equal to it, shared among them."""
+    """Return the gradient of a median: it goes to elements that are equal to it, or to those that are NaN if the median
+    is, shared among them."""
     equal = self.isnan() if bool(result.isnan()) else self == result
     return grad * equal / equal.sum()
 

@@ -72,11 +72,11 @@ class _Memory:
         self.outside = self.aliases.wildcard_memory & self._known
 
     def of(self, value: Value) -> int:
-        """Return the memory that ``value`` may be."""
+        """Return the memory locations that ``value`` may be, as a bit set."""
         return self.aliases.memory(value) & self._known
 
     def reachable(self, value: Value) -> int:
-        """Return the memory that ``value`` may be, or hold."""
+        """Return the memory locations that ``value`` may be, or hold, as a bit set."""
         return self.aliases.reachable(value) & self._known
 
 

@@ -25,11 +25,12 @@ _UNKNOWN: Final = 2**62
 
 @implements("autodiff::segment_length(int limit, int trip_count, int saved, int carried) -> int")
 def segment_length(limit: int, trip_count: int, saved: int, carried: int) -> int:
-    """Return the number of iterations of a segment of a loop with ``trip_count`` iterations, such that memory stays
-    within ``limit`` bytes. An iteration saves ``saved`` bytes, and the start of a segment ``carried`` bytes.
+    """Return the number of iterations of a segment of a loop with ``trip_count`` iterations, for a limit of memory of
+    ``limit`` bytes. An iteration saves ``saved`` bytes, and the start of a segment ``carried`` bytes.
 
-    The result is the trip count if the residuals of all iterations fit. If the trip count is unknown, a quarter of
-    ``limit`` is for a recomputed segment, a quarter for the starts of segments, and half for saved iterations.
+    The result is the trip count if the residuals of all iterations fit; otherwise the one that takes the least memory,
+    which may exceed the limit. If the trip count is unknown, a quarter of ``limit`` is for a recomputed segment, a
+    quarter for the starts of segments, and half for saved iterations.
     """
     if trip_count < _UNKNOWN and trip_count * saved <= limit:
         return max(1, trip_count)
@@ -55,7 +56,8 @@ def saves_segment(limit: int, trip_count: int, saved: int, carried: int, at_once
 
 @implements("autodiff::storage_bytes(...) -> int")
 def storage_bytes(*values: Any) -> int:
-    """Return the bytes of storage of all tensors in ``values``, which may be containers."""
+    """Return the bytes of storage of all tensors in ``values``, which may be containers. A storage that several tensors
+    share is counted once."""
     sizes: dict[int, int] = {}
     for tensor in _tensors(values):
         storage = tensor.untyped_storage()

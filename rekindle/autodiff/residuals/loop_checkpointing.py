@@ -58,8 +58,8 @@ class CheckpointSegment:
 
     def run(self, place: Node, lists: Collection[Value], local: Callable[[Value], Value]) -> dict[Value, Value]:
         """Insert code that recomputes the segment: before ``place``, the empty ``lists`` for its residuals, and a copy
-        of ``loop`` that draws the same random numbers. Return the values of the copy by those of ``loop``. ``local``
-        maps the other values."""
+        of ``loop`` that draws the same random numbers, and prints and warns of nothing. Return the values of the copy
+        by those of ``loop``. ``local`` maps the other values."""
         graph = place.graph
         copies: dict[Value, Value] = {}
 
@@ -107,9 +107,9 @@ class CheckpointSegment:
 
 
 def checkpoint_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, CheckpointSegment]:
-    """Split the outermost loops of ``graph`` through which gradients of ``wanted`` may flow into segments that save at
-    most ``limit`` bytes together, in place. Return a :class:`CheckpointSegment` for each, by the loop that runs the
-    iterations of one segment."""
+    """Split the outermost loops of ``graph`` through which gradients of ``wanted`` may flow into segments, in place, so
+    that they save about ``limit`` bytes together. Return a :class:`CheckpointSegment` for each, by the loop that runs
+    the iterations of one segment."""
     reached = _reached_from(wanted)
     loops = [
         loop for loop in _outermost(graph.block) if any(_uses(node, reached) for node in loop.blocks[0].all_nodes())
@@ -153,7 +153,8 @@ def _reached_from(wanted: Collection[Value]) -> set[Value]:
 
 
 def _segmented(loop: Node, limit: int) -> CheckpointSegment:
-    """Replace ``loop`` by a loop over segments, which contains a loop over the iterations of a segment."""
+    """Replace ``loop`` by a loop over segments, which contains a loop over the iterations of a segment. Return the
+    segment."""
     graph = loop.graph
     made = _LoopArithmetic(loop)
     trip_count, condition, *starts = loop.inputs

@@ -70,7 +70,7 @@ class _FlowNetwork:
 
     def source_side_of_min_cut(self) -> set[_FlowNode]:
         """Return the source side of a minimum cut: the nodes that can be reached from the source in the residual
-        network of a maximum flow."""
+        network of a maximum flow. This object becomes that network."""
         while True:
             before = self._search()
             if _END not in before:

@@ -76,8 +76,8 @@ _DROPOUTS: Final = frozenset({"autodiff::dropout", "autodiff::feature_dropout", 
 
 
 def saved_scalars(gradient: Gradient) -> list[int]:
-    """Return the outputs of the forward graph that are saved for backward, are not tensors, and depend on no float
-    input."""
+    """Return the indices of the outputs of the forward graph that are saved for backward, are not tensors, and depend
+    on no float input."""
     outputs = gradient.forward.outputs
     numbers = [index for index in range(gradient.results, len(outputs)) if not may_contain_tensor(outputs[index].type)]
     if not numbers:
@@ -176,7 +176,7 @@ def bind_backward_constants(
 
 
 def _know_rank(value: Value, rank: int | None) -> None:
-    """Set the type of a value to a tensor of this rank."""
+    """Set the type of a value to a tensor of this rank, if it is a tensor of unknown rank, and ``rank`` is known."""
     if rank is not None and isinstance(value.type, TensorType) and value.type.rank is None:
         value.set_type(replace(value.type, sizes=(None,) * rank))
 

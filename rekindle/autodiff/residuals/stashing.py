@@ -32,9 +32,9 @@ from rekindle.ir.types import INT, TENSOR, ListType, OptionalType, TensorType
 
 
 def stash_residuals(backward: LinkedBackward, segments: Mapping[Node, CheckpointSegment] | None = None) -> None:
-    """Rewrite ``backward`` and its forward graph, so that ``backward`` reads only outputs of the top-level block of the
-    forward graph: values within branches and loops are stored and returned. ``segments`` are the loops of which not
-    all iterations need to be saved."""
+    """Rewrite ``backward`` and its forward graph, so that ``backward`` reads only values of the top-level block of the
+    forward graph: branches return their values, and loops append theirs to lists. ``segments`` are the loops of which
+    not all iterations need to be saved."""
     _ResidualStasher(backward, segments or {}).run()
 
 

@@ -41,7 +41,8 @@ class CollectedList:
 
 
 def collected_lists(loop: Node) -> list[CollectedList]:
-    """Return the lists that ``loop`` fills."""
+    """Return the lists that ``loop`` fills with one tensor in each iteration, and that are only stacked or concatenated
+    after it."""
     return [found for node in loop.blocks[0].nodes if (found := _filled_by(node, loop)) is not None]
 
 

@@ -85,7 +85,8 @@ def _used_from_around(block: Block) -> Iterator[Value]:
 
 
 def backward_of_loop(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
-    """Emit the backward of the loop ``node``: a loop over its iterations, from the last to the first."""
+    """Emit the backward of the loop ``node``: a loop over its iterations, from the last to the first. If a condition
+    may end ``node``, it gets an output that counts its iterations."""
     _LoopBackward(scope, step, node).run()
 
 

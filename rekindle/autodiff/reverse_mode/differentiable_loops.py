@@ -22,7 +22,7 @@ _CHANGE_ATTRIBUTES: Final = (
 
 def hoist_attribute_reads(graph: Graph) -> bool:
     """Move reads of attributes out of loops, if the object is defined before the loop. Return whether the graph has
-    changed."""
+    changed. A graph that may change attributes, by calls or assignments, is left unchanged."""
     if any(node.kind in _CHANGE_ATTRIBUTES for node in graph.all_nodes()):
         return False
     changed = False
@@ -91,8 +91,8 @@ def free_values(loop: Node) -> Iterator[Value]:
 
 
 def _is_new(value: Value) -> bool:
-    """Return whether an iteration itself computes its result ``value``, and does not return a view of an input of the
-    loop."""
+    """Return whether the result ``value`` of an iteration is not a view of a value from outside of the loop: on all
+    paths it is a loop-carried value, or an operator computes it as a new tensor."""
     node = value.node
     if node.kind == "prim::Param":
         return node.owning_block is not node.graph.block

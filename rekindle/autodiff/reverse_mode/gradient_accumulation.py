@@ -45,9 +45,14 @@ _INVARIANT: Final = {
     _EMBEDDED: (2, 3, 4, 5),
 }
 """The kinds of the summands of iterations, with the arguments that must be the same in all iterations."""
+MIN_ELEMENTS: Final = 1 << 16
+"""Number of elements of gradients that are collected at least, before they are used: products of so many rows are
+efficient."""
 MAX_ELEMENTS: Final = 1 << 19
-"""Number of elements of gradients that are collected before they are used: products of so many rows are efficient, and
-take little memory."""
+"""Number of elements of gradients that are collected at most."""
+PARTS: Final = 4
+"""Within these limits, the gradients of a quarter of the iterations are collected. Each iteration frees its residuals,
+which take as much memory."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -191,7 +196,10 @@ class _Batch:
         """Insert a test whether enough gradients have been collected to process them."""
         count = graph.insert("aten::len", [self.lists[self.gradient]])
         elements = graph.insert("aten::mul", [graph.insert("aten::numel", [self.gradient]), count])
-        return graph.insert("aten::ge", [elements, MAX_ELEMENTS])
+        are_many = graph.insert("aten::ge", [elements, MAX_ELEMENTS])
+        is_part = graph.insert("aten::ge", [graph.insert("aten::mul", [count, PARTS]), LoopView(self.loop).trip_count])
+        are_sufficient = graph.insert("aten::ge", [elements, MIN_ELEMENTS])
+        return graph.insert("aten::__or__", [are_many, graph.insert("aten::__and__", [are_sufficient, is_part])])
 
     def _totals(self, graph: Graph, sums: Sequence[Value]) -> list[Value]:
         """Insert the updated ``sums``: the terms of the collected values are added to each."""

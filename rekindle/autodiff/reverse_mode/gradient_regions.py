@@ -107,7 +107,7 @@ def _plain(type: Type) -> Type:
 
 
 def constant(graph: Graph, value: object, type: Type | None = None) -> Value:
-    """Return a constant at the start of ``graph``, where all nodes can use it."""
+    """Insert a constant at the start of ``graph``, where all nodes can use it, and return its value."""
     node = graph.create_constant(value, type)
     return node.insert_before(graph.return_node.next).output
 

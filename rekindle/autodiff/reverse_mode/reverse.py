@@ -37,10 +37,11 @@ from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorT
 
 @dataclass(slots=True, eq=False)
 class LinkedBackward:
-    """A backward graph: its first inputs are the gradients of ``roots``, the others stand for the values ``read`` of
+    """A backward graph: its first inputs are the gradients of ``roots``, the others represent the values ``read`` of
     the forward graph. It returns the requested gradients of the inputs; None for those that do not exist.
 
-    ``reached`` are the forward values that have gradients; ``scopes`` map each backward block to its forward block.
+    ``reached`` are the values of the forward's top-level block that have gradients. ``scopes`` has the builder of each
+    block's backward, by the forward block.
     """
 
     graph: Graph
@@ -127,7 +128,7 @@ class BlockBackward:
         return self.graph.insert_constant(value, type)
 
     def insert(self, kind: str, inputs: Sequence[Value], type: Type = TENSOR) -> Value:
-        """Insert a node with one result."""
+        """Insert a node with one result, and return that."""
         return self.graph.insert_node(self.graph.create(kind, inputs, types=[type])).output
 
     # -------------------------------------------------------------------------------------------------------- gradients
@@ -326,10 +327,12 @@ def build_backward(
     """Return the backward graph of ``forward``: it takes gradients of ``roots`` and returns those of ``wanted``.
 
     Where gradients of roots ``may_be_missing``, they may be None. With ``one_dtype`` all floats that the graph takes
-    are of one dtype. ``forward`` is not changed.
+    are of one dtype. ``forward`` is changed only where its loops may end by their condition: they get an output that
+    counts iterations.
 
     Raises:
-        DifferentiationError: gradients flow through an operator without a formula that cannot be run again.
+        DifferentiationError: gradients flow through an operator without a formula that cannot be run again, or that
+            takes a value that autograd cannot track.
     """
     way = BackwardContext(needed)
     if not one_dtype or introduces_dtypes(forward):

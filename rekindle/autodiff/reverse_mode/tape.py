@@ -108,7 +108,8 @@ def _write_out(node: Node, formula: Formula, part: FormulaFunction) -> Node:
 
 
 def _keep_type(output: Value, result: Value) -> None:
-    """Copy the type of ``output`` to ``result``, which replaces it: loops and branches rely on it."""
+    """Copy the type of ``output`` to ``result``, which replaces it, unless ``result`` has a subtype: loops and branches
+    rely on it."""
     if not result.type.is_subtype_of(output.type):
         result.set_type(output.type)
 
@@ -274,7 +275,8 @@ def _differentiable_outputs(step: TapeEntry) -> list[Value]:
 
 
 def is_recomputable(node: Node) -> bool:
-    """Return whether running ``node`` again yields the same results."""
+    """Return whether running ``node`` again yields the same results and has no effect on others. False for a node with
+    blocks."""
     return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or _drops_nothing(node))
 
 

@@ -161,7 +161,8 @@ class GenericFunction:
 
 
 def inherits(type: Type, base: Type) -> bool:
-    """Return whether the class ``type`` derives from the class ``base``, and is not ``base`` itself."""
+    """Return whether the class ``type`` derives from the class ``base``, and is not ``base`` itself. False if the
+    Python class of either is unknown."""
     if not isinstance(type, ClassType) or not isinstance(base, ClassType) or type == base:
         return False
     own, wanted = type.python_class, base.python_class

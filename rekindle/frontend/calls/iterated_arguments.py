@@ -22,7 +22,7 @@ _NUMBERS: Final = frozenset({INT, FLOAT, BOOL, COMPLEX, NUMBER})
 
 def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
     """Return the positional arguments of a call of Python's builtin ``kind``. A string that it iterates over is
-    converted to a list of characters.
+    converted to a list of characters. In a program from an archive, return ``args``.
 
     Raises:
         TypeMismatchError: the builtin iterates over a number, is ``len`` of a number, or has too many arguments.
@@ -39,7 +39,7 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
 
 def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
     """Return the positional arguments of a call that iterates over the first one. If that is a string, its conversion
-    to a list of characters is emitted.
+    to a list of characters is emitted. In a program from an archive, return ``args``.
 
     Raises:
         TypeMismatchError: the first argument is a number.

@@ -63,7 +63,11 @@ def call_as_python_does(
     self_value: NamedValue | None,
 ) -> Value | None:
     """Emit a call that fits no overload of ``kind``, with arguments converted as Python's functions accept them; return
-    the result. Return None if no conversion makes it fit."""
+    the result. Return None if no conversion makes it fit; nodes of the conversions that were tried remain.
+
+    Raises:
+        SchemaError: the call is of a dict with keys that only Python can hash, and fits no operator for it.
+    """
     is_python = graph.follows_python and not kwargs
     if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
         found = _or_default(range, graph, kind, self_value, *args)
@@ -151,7 +155,7 @@ def _into(
     out: NamedValue,
 ) -> Value | None:
     """Emit a call of an operator with ``out=`` as a tuple of tensors, by the overload with as many ``out`` arguments;
-    return None for other calls."""
+    return None if no overload accepts the arguments."""
     parts = unpack_tuple(graph, out.materialize(graph), range)
     for operator in REGISTRY.overloads(kind):
         names = [item.name for item in operator.schema.arguments if item.is_out]

@@ -272,8 +272,8 @@ def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> Sugar
 
 
 def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
-    """Emit a call in the block of a node of kind ``prim::<form>`` (``fork`` or ``awaitable``), and return the future.
-    Arguments are evaluated before the node. The block later becomes a graph of its own.
+    """Emit a call in the block of a node of kind ``prim::<form>`` (``fork`` or ``awaitable``), and return its output, a
+    Future or an Await. Arguments are evaluated before the node. The block later becomes a graph of its own.
 
     Raises:
         TypeMismatchError: the call has no function.

@@ -97,9 +97,9 @@ def count(
     down: bool = False,
     expr: Expr | None = None,
 ) -> SugaredValue:
-    """Emit the update of a Counter, and return None's value: count the elements of an iterable, or add the counts of a
-    dict. With ``down``, they are subtracted. The element type is recorded as evidence for the type of the variable
-    ``expr``."""
+    """Emit the update of a Counter, and return the sugared value of None: count the elements of an iterable, or add the
+    counts of a dict. With ``down``, they are subtracted. The element type is recorded as evidence for the type of the
+    variable ``expr``."""
     found = _counted(emitter, source, range).value
     what = "pairs" if isinstance(found.type, DictType) else "all"
     origin = None if expr is None else emitter.environment.origin_of(expr)

@@ -36,7 +36,8 @@ def as_containers_of_numbers(
 ) -> tuple[str, NamedValue | None, Sequence[NamedValue]]:
     """Return the operator to call, its self and its arguments. If a number whose type is known only at run time is
     involved, casts of the containers to containers of any numbers are emitted, and the operator is one of namespace
-    ``python``; else all are unchanged."""
+    ``python``. For ``extend``, the list that is added is cast to elements of the other list's type. Otherwise all are
+    unchanged."""
     name = kind.partition("::")[2]
     given = [*(() if itself is None else (itself,)), *args]
     if not given or given[0].value is None:

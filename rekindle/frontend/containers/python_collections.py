@@ -198,7 +198,11 @@ def _ordered_dict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVa
 
 
 def _deque(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit ``deque()`` or ``deque(xs, maxlen=3)``. The maximal length is part of the type."""
+    """Emit ``deque()`` or ``deque(xs, maxlen=3)``. The maximal length is part of the type.
+
+    Raises:
+        TypeMismatchError: the call has other arguments.
+    """
     given = dict(zip(("iterable", "maxlen"), call.inputs, strict=False))
     given |= {item.name.name: item.value for item in call.attributes}
     name = _limited(emitter, given.pop("maxlen", None))

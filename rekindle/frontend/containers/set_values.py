@@ -149,7 +149,8 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
 
 
 def is_shown_otherwise(type: Type) -> bool:
-    """Return whether ``str`` of values of ``type`` in Python differs from ``str`` of their representation in the IR."""
+    """Return whether ``str`` of values of ``type`` in Python differs from ``str`` of their representation in the IR,
+    and can be emitted nevertheless."""
     if isinstance(type, OptionalType):
         return isinstance(type.element, (ListType, IntType)) and is_shown_otherwise(type.element)
     if isinstance(type, ListType):
@@ -217,8 +218,9 @@ def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
 def convert_set_arguments(
     kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange
 ) -> Sequence[NamedValue]:
-    """Return the arguments of an operator: a set over which it iterates is replaced by the list of its elements, and
-    arguments that it converts to strings as :func:`shown` does.
+    """Return the arguments of an operator: a set over which it iterates is replaced by the list of its elements, a dict
+    with keys that only Python has by the list of its keys for ``len``, and arguments that are converted to strings as
+    :func:`shown` does.
 
     Raises:
         UnsupportedError: the result would depend on the order of a set, or a string cannot be computed.

@@ -416,8 +416,9 @@ def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
 
 
 def _class_without_type(emitter: Emitter, classes: Expr) -> type | None:
-    """Return the class that ``classes`` names, if it is not a type of programs: ``dict`` and its aliases in ``typing``,
-    one of ``collections.abc`` or ``numbers``, or an asynchronous result; else None."""
+    """Return the class that ``classes`` names, if it is not a type of programs: ``dict``, ``set``, ``frozenset``, an
+    alias of a builtin container, a class of ``collections.abc`` or ``numbers``, or of an asynchronous result; else
+    None."""
     name = dotted_name(classes) if classes.tree.kind in (Var.KIND, Select.KIND) else None
     if name is None or name in ("list", "tuple"):
         return None
@@ -570,7 +571,8 @@ def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
 
 
 def _members(types: list[Type]) -> list[Type]:
-    """Return the types that isinstance tests, without unions and in TorchScript's order."""
+    """Return the types that isinstance tests, with unions replaced by their members: in TorchScript's order, or, if a
+    Scalar is among them, in the given order."""
     flat = [member for type in types for member in union_members(type)]
     ordered = list(union_members(union(flat)))
     return flat if NUMBER in ordered else ordered

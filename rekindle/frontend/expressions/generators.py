@@ -134,8 +134,8 @@ def as_generator(
     expr: Expr, functions: Collection[str], is_builtin: Callable[[str, SourceRange], bool]
 ) -> GeneratorExpr | None:
     """Return a generator expression as it is, or the one that is equivalent to a call of one of the ``functions``
-    (``map`` or ``filter``) over one iterable; None for other expressions. ``is_builtin`` returns whether a name refers
-    to Python's builtin."""
+    (``map`` or ``filter``) over one iterable, of a function that a variable, an attribute or a lambda denotes; None for
+    other expressions. ``is_builtin`` returns whether a name refers to Python's builtin."""
     if expr.tree.kind == GeneratorExpr.KIND:
         return GeneratorExpr(expr.tree)
     if expr.tree.kind != Apply.KIND:

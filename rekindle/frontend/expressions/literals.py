@@ -71,8 +71,8 @@ def emit_list(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> 
 
 
 def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type | None) -> Value | None:
-    """Emit ``[*xs, 0, *ys]`` with lists whose lengths are known only at run time, and return the list; return None if
-    all lengths are known. In either case the items are emitted, and their sugared values stored in
+    """Emit ``[*xs, 0, *ys]`` with lists whose lengths are known only at run time, and return the list. If all
+    lengths are known, return None: the items have been emitted, and their sugared values are in
     ``emitter.starred``."""
     wanted = _member_of_kind(hint, ListType)
     for item in items:  # each in its turn, as Python evaluates them
@@ -245,7 +245,7 @@ def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None
 
 def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:
     """Return the member of an expected type that a literal of this kind can have: for ``Optional[List[int]]`` and a
-    list, ``List[int]``; None if there is none."""
+    list, ``List[int]``; None if there is none, or several."""
     if hint is None:
         return None
     hint = without_none(hint)

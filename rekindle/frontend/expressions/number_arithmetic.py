@@ -50,8 +50,8 @@ def is_real(type: Type) -> bool:
 
 
 def emit_open_arithmetic(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-    """Emit ``lhs operator rhs`` of two reals, the type of one of which is known only at run time; return None for other
-    operands and operators."""
+    """Emit ``lhs operator rhs`` of two reals, the type of at least one of which is known only at run time; return None
+    for other operands and operators."""
     types = (lhs.type, rhs.type)
     if operator not in _ARITHMETIC or not any(map(is_open_number, types)) or not all(map(is_real, types)):
         return None

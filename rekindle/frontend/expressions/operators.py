@@ -118,7 +118,8 @@ def present_operands(
     emitter: Emitter, operator: str, lhs: Value, rhs: Value, range: SourceRange
 ) -> tuple[Value, Value]:
     """Return the operands of an operator that does not accept None, with checks emitted that raise TypeError if an
-    Optional one is None. Operands of ``==``, ``!=`` and script classes are unchanged, since these may accept None."""
+    Optional one is None. Operands of ``==``, ``!=``, script classes and string formatting are unchanged, since these
+    may accept None, and so are the item of ``in``, operands beside None, and all in programs from archives."""
     if operator in ("==", "!=") or not emitter.graph.follows_python:
         return lhs, rhs
     types = without_none(lhs.type), without_none(rhs.type)
@@ -137,7 +138,7 @@ def present_operands(
 
 def _complex(emitter: Emitter, value: Value, range: SourceRange) -> Value:
     """Emit the conversion of an int or a float to a complex number, because a quotient with one would get the type
-    float."""
+    float. Other values are returned unchanged."""
     if value.type.kind in ("IntType", "FloatType"):
         return emitter.insert("aten::Complex", range, value, 0)
     return value

@@ -82,7 +82,8 @@ def emit_subscript(emitter: Emitter, expr: Expr, targets: int, hint: Type | None
 
 
 def _may_be_mixed(emitter: Emitter, indices: Sequence[Expr]) -> bool:
-    """Return whether the indices contain a variable that is a Tensor or a number, depending on the run."""
+    """Return whether the indices contain a variable that is a Tensor or a number, depending on the run. False
+    in a program from an archive."""
     frame = emitter.environment.frame
     if not emitter.graph.follows_python:
         return False
@@ -346,7 +347,8 @@ def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices
     """Emit the indices that create views: ints, slices and None. Return the view, and the Tensors that index it.
 
     Raises:
-        UnsupportedError: there are several ``...``, or a bool after ``...``.
+        UnsupportedError: there are several ``...``, or a bool after ``...``, or a Tensor after it in a program from an
+            archive.
         TypeMismatchError: an index has a type that cannot index a tensor.
     """
     found = IndexedTensor(value, is_alone=len(indices) == 1)

@@ -39,8 +39,8 @@ def emit_test(
     emitter: Emitter, value: Value, cls: type, name: str | None, range: SourceRange, exact: bool
 ) -> CondValue:
     """Emit a test whether ``value`` is an instance of ``cls``, or with ``exact`` of exactly that class. The result is
-    known at compile time if ``value`` cannot be a Tensor, or is a parameter of a module. ``name`` is the variable that
-    it was read from, whose type the test refines; None if there is none."""
+    known at compile time if ``value`` cannot be a Tensor, or if ``cls`` is ``nn.Parameter`` and ``value`` a parameter
+    of a module. ``name`` is the variable that it was read from, whose type the test refines; None if there is none."""
     if not any(isinstance(part, TensorType) or part == ANY for part in union_members(value.type)):
         return CondValue(emitter.graph.insert_constant(False, range=range), RefinementSet(), False)
     if cls is torch.nn.Parameter and isinstance(value.type, TensorType) and _kind_of_slot(value) == "parameter":

@@ -147,7 +147,8 @@ class NoneCheckInserter:
         return convert.call_with(range, graph, [SimpleValue(value)], {}).as_value(range, graph)
 
     def _variable_that_holds(self, value: Value) -> str | None:
-        """Return the variable from which the value was read, if it still holds the value; else None."""
+        """Return the variable from which the value was read in the current block, if it still holds the value; else
+        None."""
         load = value.node
         if load.kind != "prim::Load" or load.owning_block is not self.graph.insert_point.owning_block:
             return None

@@ -306,7 +306,7 @@ _CONSTANTS: Final = frozenset(f"{module}.{name}" for module in ("math", "torch")
 
 
 def _is_number(value: Expr) -> bool:
-    """Return whether ``value`` is a constant number, signed or not: ``0``, ``-math.inf``, ``float("nan")``."""
+    """Return whether ``value`` is a constant number, with or without minus: ``0``, ``-math.inf``, ``float("nan")``."""
     tree = value.tree
     if tree.kind == "unary_minus":
         tree = UnaryOp(tree).operand.tree
@@ -455,8 +455,8 @@ def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expecte
 
 
 def _merged(known: Type, shown: Type) -> Type | None:
-    """Return the type that joins two types inferred from uses: their common supertype, but of numbers, and of
-    containers, that of the values they hold. Return None if there is none."""
+    """Return the type that joins two types inferred from uses: their common supertype, or, for numbers and for types
+    without one, the type that :func:`join_contents` returns; None if there is none."""
     found = unify(known, shown)
     if found is None or (number_members(known) is not None and number_members(shown) is not None):
         return join_contents(known, shown) or found

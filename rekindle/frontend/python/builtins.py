@@ -77,7 +77,8 @@ def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``round(x)``, an int for a float, or ``round(x, 2)``, a float; return None for other calls.
+    """Emit ``round(x)``, an int for a float, or ``round(x, 2)``, a number of the type of ``x``; return None for other
+    calls.
 
     Raises:
         TypeMismatchError: the argument is a Tensor.
@@ -156,8 +157,8 @@ def _greatest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue 
 
 
 def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
-    """Emit ``min`` or ``max`` (the ``name``); return None, without emitting anything, for calls with keyword arguments,
-    literals or starred arguments."""
+    """Emit ``min`` or ``max`` (the ``name``); return None, without emitting anything, for calls with keyword arguments
+    or none, with a starred argument or a set comprehension, and with another comprehension among several arguments."""
     kinds = [item.tree.kind for item in call.inputs]
     is_made = kinds in ([ListComp.KIND], [GeneratorExpr.KIND])
     if call.attributes or not kinds or (not is_made and not _NO_VALUES.isdisjoint(kinds)):
@@ -293,7 +294,8 @@ def _sum(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 def _sum_if_any(
     emitter: Emitter, call: Apply, items: Value, start: Value, total: Callable[[], Value], hint: Type | None
 ) -> Value:
-    """Emit ``total()``, a float, a complex or a Tensor, if there are items to add; else the int ``start``."""
+    """Emit ``total()``, a float, a complex or a Tensor, if there are items to add; else the int ``start``. Emit
+    ``total()`` alone if a float is expected, or the program is from an archive."""
     if hint == FLOAT or not emitter.graph.follows_python or (is_literal(items) and items.node.inputs):
         return total()
     is_empty = emitter.insert("aten::eq", call.range, emitter.insert("aten::len", call.range, items), 0)
@@ -443,7 +445,8 @@ def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
     any.
 
     Raises:
-        UnsupportedError: there is another keyword argument.
+        UnsupportedError: there is another keyword argument, or ``end`` is not a string in the source that ends with a
+            newline.
     """
     if not call.attributes:
         return None

@@ -1,8 +1,8 @@
 """Emit calls of ``itertools``, ``heapq``, ``bisect``, ``functools`` and ``operator`` whose arguments the compiler
 inspects.
 
-Finite iterators are lists here, which are computed at the call. Infinite ones are computed by the loop that iterates
-over them.
+Finite iterators are lists here, which are computed at the call, except for ``starmap``, and ``islice`` of a lazy
+iterable. These and infinite ones are computed by the loop that iterates over them.
 """
 
 from __future__ import annotations

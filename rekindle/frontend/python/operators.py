@@ -107,8 +107,8 @@ def operator_of_python(emitter: Emitter, operator: str, lhs: Value, rhs: Value, 
 
 def _repeated(emitter: Emitter, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
     """Emit ``xs * n`` or ``n * xs`` of a list or a string ``xs`` and a number ``n`` that is an int or a float, which is
-    known only at run time. The emitted code raises a TypeError if ``n`` is not an int. Return None for other operands.
-    """
+    known only at run time. The emitted code raises a TypeError if ``n`` is not an int. Return None if ``xs`` has
+    another type."""
     checks = emitter.graph.none_checks
     other, number = (rhs, lhs) if is_open_number(lhs.type) else (lhs, rhs)
     if checks is None or not isinstance(other.type, (ListType, StringType)):

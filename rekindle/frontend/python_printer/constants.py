@@ -19,7 +19,8 @@ Spelling = Callable[[Type], str]
 """Function that returns a type as source text."""
 
 _LITERAL_FLOATS_END = 1e10
-"""Smallest absolute value for which the text of a float is that in schemas, with a dot appended if it has none."""
+"""Smallest absolute value for which the text of a float is that in schemas, with a dot appended if it has neither a dot
+nor an exponent."""
 
 
 class ConstantTable:

@@ -361,8 +361,8 @@ def _raise(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _tensor(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    """Write ``torch.tensor``. The number that ``x[i] = …`` assigns is written as ``torch.scalar_tensor``, which raises
-    if the dtype cannot represent it."""
+    """Write ``torch.tensor``. In importable source, an int, float or complex number that ``x[i] = …`` assigns is
+    written as ``torch.scalar_tensor``, which raises if the dtype cannot represent it."""
     data, *_ = node.inputs
     if printer.importable and node.attributes.get("assigned") and data.type != BOOL:
         assert node.schema is not None

@@ -257,7 +257,8 @@ class FunctionPrinter:
         self.level -= 1
 
     def _unpack(self, node: Node) -> None:
-        """Write ``a, b, = x``. The comma at the end makes it an unpacking even with one name."""
+        """Write ``a, b, = x``. The comma at the end makes it an unpacking even with one name.
+        Without outputs, write ``x``."""
         self.name(node.outputs)
         if node.outputs:
             self._line(*self._comma(node.outputs), ", = ", self.use(node.input))

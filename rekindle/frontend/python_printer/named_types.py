@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None:
     """Print the definition of a module class (``class Net(Module):``) or of another class (``class Pair:``):
-    attributes, constants, methods and hooks. The methods are compiled by this.
+    attributes, constants, methods and hooks. The methods are compiled by this; methods of classes other than modules
+    that do not compile are left out.
 
     Raises:
         CompileError: a method or hook of a module does not compile.

@@ -69,7 +69,7 @@ class Names:
         self._used.clear()
 
     def fresh(self, candidate: str) -> str:
-        """Reserve and return ``candidate``, or the first unused ``candidateN``."""
+        """Reserve and return ``candidate``, or ``candidateN`` if it is in use: N continues from earlier calls."""
         name = candidate
         while name in self._used or name in _RESERVED:
             name = f"{candidate}{self._next[candidate]}"

@@ -209,8 +209,8 @@ def _as_declared(value: object, type: Type, size: int | None = None) -> object:
 
 
 def without_builtin_calls(graph: Graph) -> Graph:
-    """Return ``graph``, or a copy in which calls of this package's own functions are inlined, if it has any: readers do
-    not know these functions."""
+    """Return ``graph``, or a copy in which calls of functions with an operator's name are inlined, if it has any: these
+    are written in TorchScript by this package, and readers do not know them."""
     if not any(_calls_builtin(node) for node in graph.all_nodes()):
         return graph
     copy = graph.copy()

@@ -204,7 +204,7 @@ class Environment:
 
         Raises:
             RestartEmission: the variable may be assigned in the body of a ``try`` that was emitted as if it is not read
-                later.
+                later, or its type in earlier iterations of a loop is new.
         """
         self.evidence.watch(variable, partial.tries)
         self._carry_across_tries(name, variable, partial)
@@ -326,7 +326,8 @@ class Environment:
         self.has_flags = True
 
     def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
-        """Begin the body of an inlined function: emit stores that mark its variables as unassigned."""
+        """Begin the body of an inlined function: emit stores that mark its variables ``names`` as unassigned. In a
+        program from an archive nothing is emitted."""
         if not self.graph.follows_python:
             return
         false = self.graph.insert_constant(False, range=range)
@@ -350,11 +351,17 @@ class Environment:
         self.frame.set_partial(self.frame.variable(name), partial)
 
     def find_local(self, name: str) -> SugaredValue | None:
-        """Return the sugared value of the local variable ``name``; None if there is none."""
+        """Return the sugared value of the local variable ``name``, for a value of the graph a load that is emitted;
+        None if there is none, or it may be unassigned.
+
+        Raises:
+            CascadingError: the variable is unknown because of an earlier error.
+        """
         return self.find_variable(self.frame.variable(name), name)
 
     def find_variable(self, variable: str, name: str) -> SugaredValue | None:
-        """Return the value of the variable, which the program calls ``name``; None if it is or may be unassigned.
+        """Return the sugared value of the variable, which the program calls ``name``, for a value of the graph a load
+        that is emitted; None if the variable is or may be unassigned.
 
         Raises:
             CascadingError: the variable is unknown because of an earlier error.
@@ -577,7 +584,7 @@ class Environment:
 
     def keep_origins(self, frames: Sequence[EnvironmentFrame]) -> None:
         """Add the first assignments of variables in the blocks with these ``frames`` to the current frame: of each
-        variable that this frame does not bind, and whose type no block's assignment determines."""
+        variable that no frame binds here, and whose type no block's assignment determines."""
         for name in {name for frame in frames for name in frame.origins}:
             if self.frame.find(name) is not None:
                 continue

@@ -23,8 +23,8 @@ class RefinementSet:
         return RefinementSet(self.if_false, self.if_true)
 
     def and_(self, other: RefinementSet) -> RefinementSet:
-        """Return the refinements of ``a and b``: if true, those of both; if false, those for which both have an
-        alternative."""
+        """Return the refinements of ``a and b``: if true, those of both, where ``b`` takes precedence; if false, the
+        variables that both refine are refined to the common type."""
         return RefinementSet({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
 
     def or_(self, other: RefinementSet) -> RefinementSet:

@@ -379,7 +379,8 @@ def _inline_conditions(block: Block) -> None:
 
 
 def erase_loads_and_stores(graph: Graph) -> None:
-    """Replace every load by the last stored value in its scope.
+    """Replace every load by the last stored value in its scope, cast if the load has a narrower type, and remove the
+    stores.
 
     .. code-block:: text
 

@@ -323,8 +323,8 @@ def _set_outputs(block: Block, values: Sequence[Value]) -> None:
 
 
 def merge_consecutive_ifs(block: Block) -> bool:
-    """Merge an ``if`` into the one before it, if a branch of that one determines its condition. Return whether anything
-    changed.
+    """Merge an ``if`` into the one before it, if its condition is an output of that one, a constant true in one branch
+    and a constant false in the other. Return whether anything changed.
 
     .. code-block:: text
 
@@ -412,6 +412,9 @@ def wrap_with_bodies(block: Block) -> None:
                                                        block1():
                                                          %e : T = prim::Exit(%c)
                                                          -> ()
+
+    Raises:
+        InternalError: ``prim::Enter`` and ``prim::Exit`` do not match.
     """
     entered: list[Node] = []
     node = block.return_node.next

@@ -555,7 +555,11 @@ def _augment_subscript(emitter: Emitter, statement: AugAssign, target: Subscript
 
 
 def _augment_slice(emitter: Emitter, statement: AugAssign, slice: SliceExpr, base: Value) -> None:
-    """Emit ``xs[a:b] += ys`` of a list."""
+    """Emit ``xs[a:b] += ys`` of a list.
+
+    Raises:
+        UnsupportedError: the slice has a step, or the operator is not ``+``.
+    """
     range = statement.range
     if slice.step is not None or statement.operator != "+":
         raise UnsupportedError(f"'{statement.operator}=' of such a slice is not supported", range)

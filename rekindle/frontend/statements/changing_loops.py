@@ -142,8 +142,8 @@ def _lengths_changed(node: Node) -> Iterator[Value]:
 
 
 def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
-    """Return whether the function called by ``node`` may change the length of a container of this type that is not
-    among its arguments. ``seen`` are the ids of functions already searched; new ones are added."""
+    """Return whether the function called by ``node`` may change the length of a container of this type that it has not
+    created. ``seen`` are the ids of functions already searched; new ones are added."""
     record = called_function(node)
     if record is None or not record.is_defined:
         return True
@@ -196,7 +196,7 @@ def _is_alone(value: Value, is_private: Private) -> bool:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether ``node`` creates a new container."""
+    """Return whether the first output of ``node``, a container, is new."""
     if node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
         return True
     operator = node.operator

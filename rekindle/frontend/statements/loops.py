@@ -103,7 +103,12 @@ def emit_while(emitter: Emitter, statement: While) -> None:
 
 def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("filter",)) -> GeneratorExpr | None:
     """Return ``expr`` as a generator expression: it is one, a variable that holds one, or a call of one of the
-    ``functions``, such as ``map`` or ``filter``. Return None for other expressions, and in TorchScript."""
+    ``functions``, such as ``map`` or ``filter``. The generator in a variable is thereby used up. Return None for other
+    expressions, and in programs from archives.
+
+    Raises:
+        UnsupportedError: ``expr`` is a variable whose generator cannot be used here (:meth:`KeptGenerator.take`).
+    """
     if not emitter.graph.follows_python:
         return None
     if expr.tree.kind == Var.KIND:
@@ -335,8 +340,8 @@ def _heed_changes(emitter: Emitter, node: Node, iterator: SugaredValue, range: S
 
 
 def _check_length(emitter: Emitter, node: Node, container: Value, range: SourceRange) -> None:
-    """Emit a check before each iteration. It raises if the length of the container has changed since the loop began, or
-    the keys of a dict."""
+    """Emit a check before each iteration. It raises if the length of the container has changed since the loop began,
+    or the keys of a dict from which the body may delete."""
     message, error = error_of(container.type)
 
     def keys() -> Value:
@@ -537,7 +542,11 @@ def _where(emitter: Emitter, conditions: Sequence[Expr], body: Callable[[], None
 
 
 def list_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
-    """Emit ``list(source)``."""
+    """Emit ``list(source)``, and return it. ``hint`` is the expected type of a list that a loop collects.
+
+    Raises:
+        TypeMismatchError: a loop collects elements of another type than those of ``hint``.
+    """
     value = source.value if isinstance(source, SimpleValue) else None
     if value is not None and isinstance(value.type, (ListType, StringType)):
         return insert_builtin_call(range, emitter.graph, "aten::list", [emitter.argument(value, range)], [])

@@ -142,7 +142,12 @@ def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
 
 def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> None:
     """Record the error of a statement in the diagnostics, so that emission can continue after it. The names that the
-    statement assigns become unknown. A bug in the compiler is raised instead, with the statement in its message."""
+    statement assigns become unknown. If the statement reads an undefined name in a branch that is unreachable with the
+    current attributes of the module, emit Python's error instead (:func:`_raises_as_python`).
+
+    Raises:
+        InternalError: ``error`` is a bug in the compiler, and no error was recorded before.
+    """
     if _raises_as_python(emitter, statement, error, place):
         return
     if is_bug(error) and not emitter.diagnostics.has_failed:
@@ -463,7 +468,8 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
 
 def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
     """Return a placeholder for the condition of ``statement``, which could not be compiled. Return None if the
-    condition may be known at compile time, so that one of the branches need not compile."""
+    condition may be known at compile time, so that one of the branches need not compile. The variables that the
+    condition may narrow or assign become unknown, in the second case those that the branches assign."""
     branches = [*statement.true_branch, *statement.false_branch]
     if _may_be_static(emitter, statement.condition):
         for name in assigned_names([statement.condition, *branches]):

@@ -144,7 +144,11 @@ def emit_try(emitter: Emitter, statement: Try) -> None:
 def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
     """Execute the imports with which the body of a ``try`` begins, and return the statements that remain to be emitted:
     those of a handler if an import fails, else the rest of the ``try``. Return None if the body does not begin with an
-    import."""
+    import.
+
+    Raises:
+        UndefinedNameError: an import fails, and no handler catches the error, or one that gives it a name.
+    """
     imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
     if not imports:
         return None

@@ -37,7 +37,7 @@ class FlattenedValue:
 @dataclass(slots=True, frozen=True)
 class CallSite:
     """A call at compile time: its location, its arguments, and the number of targets to which its result is unpacked (1
-    if it is not unpacked)."""
+    if it is not unpacked, 0 if it is unused)."""
 
     range: SourceRange
     graph: Graph
@@ -48,7 +48,7 @@ class CallSite:
 
 class SugaredValue:
     """The compile-time value of an expression: a value of the graph, or an object such as a function or a module. By
-    default each operation raises an error with the description of the value."""
+    default operations raise an error with the description of the value, and most queries return None or False."""
 
     @property
     def description(self) -> str:

@@ -79,7 +79,7 @@ class NewObject(SpecialForm):
 
 
 class ObjectBinding:
-    """The binding of ``self`` in a method of a script class."""
+    """The binding of ``self`` in a method of a script class or a module, as a value of the graph."""
 
     def __init__(self, type: ClassType) -> None:
         self._type = type

@@ -1,4 +1,4 @@
-"""Iterables other than lists: ``itertools.count``, ``cycle``, ``repeat``, and ``islice`` of these."""
+"""Iterables other than lists: ``itertools.count``, ``cycle``, ``repeat``, and ``islice`` of these and of others."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ class StaticDict(KeywordArguments):
 
 def table_of_functions(literal: DictLiteral, emit: Callable[[Expr], SugaredValue]) -> SugaredValue | None:
     """Return the value of a dict literal of functions, such as ``{"relu": F.relu, "none": lambda x: x}``, which are
-    known at compile time. Return None if the keys are not all string literals, or if the first value is a value of the
-    graph."""
+    known at compile time. Return None for an empty literal, if the keys are not all string literals, or if the first
+    value is not a lambda, a name or an attribute, or is a value of the graph."""
     if not literal.keys or any(key.tree.kind != StringLiteral.KIND for key in literal.keys):
         return None
     if literal.values[0].tree.kind not in (Lambda.KIND, Select.KIND, Var.KIND):

@@ -238,8 +238,8 @@ class ExceptionInstance(SugaredValue):
 
     @property
     def is_text(self) -> bool:
-        """Whether a text is enough to create the exception when it is raised: its one argument, a string, or an empty
-        text if it has no arguments."""
+        """Whether the message suffices to create the exception when it is raised: it has no arguments, or one, a string
+        that is not a constant empty one, and for a KeyError is a constant."""
         if self.count == 0:
             return True
         known = self.message.to_python()

@@ -471,15 +471,17 @@ value; None if the class has none of that name."""
 
 
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
-"""A slot: attributes of values that are functions of the prelude. :mod:`rekindle.frontend.python.methods` fills it.
+"""Hook: return an attribute of a value that is a function of the prelude; None if there is none. It is set by
+:mod:`rekindle.frontend.python.methods`.
 
-It closes a recursion: a method of a value may be a generic function, and the parameters of that are values.
+It breaks a cycle of imports: a method of a value may be a generic function, and the parameters of that are values.
 """
 
 
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:
-    """Return the attribute ``name`` of an object of class ``type`` as a sugared value, and emit the read: of a slot, a
-    constant, a method, or a property, whose getter is called. Return None if there is none."""
+    """Return the attribute ``name`` of an object of class ``type`` as a sugared value, and emit the read: of a data
+    attribute, a constant, a method, also one that is left to Python, or a property, whose getter is called. Return None
+    if there is none."""
     if name in type.generic_methods:
         return cast("SugaredValue", type.generic_methods[name](value))
     if name in type.methods:

@@ -193,7 +193,8 @@ def _set_grad_enabled(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
     """Import a switch of the gradient mode: end the region that the last switch began, if this one restores its outer
-    mode, or begin another. The first region begins in the mode of the capture, which Dynamo guards."""
+    mode, or begin another. A switch to the current mode inserts nothing. The first region begins in the mode of the
+    capture, which Dynamo guards."""
     enabled = bool(args[0])
     now = reader.modes[-1][1] if reader.modes else torch.is_grad_enabled()
     if enabled == now:
@@ -206,7 +207,8 @@ def _set_grad_enabled(
 
 
 def leave_modes(reader: FxImporter) -> None:
-    """Insert the exits of the gradient-mode regions that are still open at the end of a graph."""
+    """Insert the exits of the gradient-mode regions that are still open at the end of a graph, and
+    remove them from ``reader.modes``."""
     while reader.modes:
         exit_mode(reader.graph, reader.modes.pop()[2], reader.range)
 

@@ -30,7 +30,8 @@ aten: Final = torch.ops.aten
 def read_operator(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Import a call of an operator of the dispatcher; return its imported value: None, a value, or a tuple of results.
+    """Import a call of an operator of the dispatcher; return its imported value: None, a value, a list of values, or a
+    tuple of these.
 
     Raises:
         CaptureError: programs have no such operator, or no overload takes the arguments.
@@ -66,8 +67,8 @@ def _planned(
     kwargs: Mapping[str, ImportedValue],
     node: fx.Node,
 ) -> tuple[Operator, MatchedSchema]:
-    """Return the overload that a call names, and the matched arguments. If these do not fit, try another overload, such
-    as for a number instead of a tensor, and then number arguments converted to tensors.
+    """Return the overload that a call names, and the matched arguments. If these do not fit because a number is passed
+    for a tensor, try the other overloads, and then number arguments converted to tensors.
 
     Raises:
         CaptureError: no overload takes the arguments.
@@ -139,7 +140,8 @@ def _arguments(
 
 
 def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedValue:
-    """Return ``item`` as an argument of type ``formal``; a list of values is constructed in the graph.
+    """Return ``item`` as an argument of type ``formal``; a list of values is constructed in the graph, and an int
+    converted to a float.
 
     Raises:
         CaptureError: ``item`` is not a value of programs, such as a symbol, a graph or a function, or an item of a list

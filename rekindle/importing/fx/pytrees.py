@@ -77,7 +77,8 @@ def tree_of(spec: pytree.TreeSpec, path: str, arguments: Iterator[Any]) -> Pytre
     its leaves in order, and is advanced.
 
     Raises:
-        CaptureError: ``spec`` has a list or dict whose items have no common type.
+        CaptureError: ``spec`` has a list or dict whose items have no common type, or a dict whose keys are neither all
+            strings nor all ints.
     """
     if spec.is_leaf():
         return PytreeLeaf(path, next(arguments))
@@ -142,7 +143,7 @@ def _dict_type(path: str, keys: Sequence[Any], types: Sequence[Type]) -> Type:
 
 def flatten(reader: FxImporter, value: Value, tree: PytreeLeaf | PytreeNode) -> list[Value]:
     """Emit code that flattens an argument to its leaves; return the leaves. The program raises RuntimeError if a list
-    has another length, or a dict other keys, than when it was exported."""
+    or dict has another length than when it was exported, and KeyError if a dict lacks a key of the export."""
     if isinstance(tree, PytreeLeaf):
         return [value]
     graph = reader.graph
@@ -189,7 +190,8 @@ def unflatten(
     advanced.
 
     Raises:
-        CaptureError: ``spec`` has a list or dict whose items have no common type.
+        CaptureError: ``spec`` has a list or dict whose items have no common type, or a dict whose keys are neither all
+            strings nor all ints.
     """
     if spec.is_leaf():
         return reader.value(next(results))

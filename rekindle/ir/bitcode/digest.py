@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import hashlib
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,14 +18,12 @@ from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, ma
 from rekindle.ir.bitcode.writer import GraphWriter, content_of
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.mangling import demangled
 from rekindle.ir.operators.registry import is_foreign
 from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
 
 MAX_CONSTANT_BYTES: Final = 16 << 20
 """The largest tensor whose elements are hashed."""
-
-MANGLE: Final = re.compile(r"___torch_mangle_\d+\.")
-"""The part of a name that makes it unique in the process."""
 
 
 @dataclass(slots=True)
@@ -96,8 +93,8 @@ class _Description:
             case ClassType():
                 return self._class(item)
             case InterfaceType():
-                methods = tuple([(name, _unmangled(str(schema))) for name, schema in item.methods.items()])
-                return "interface", _unmangled(item.name), item.is_module, methods
+                methods = tuple([(name, demangled(str(schema))) for name, schema in item.methods.items()])
+                return "interface", demangled(item.name), item.is_module, methods
             case EnumType():
                 members = tuple([(name, repr(value)) for name, value in item.members.items()])
                 return "enum", item.name, self.writer.type(item.value_type), members
@@ -118,7 +115,7 @@ class _Description:
         self.add_callees(function.graph)
         number = self.writer.add(function.graph)
         flags = (function.is_from_class, function.is_from_archive, function.is_recursive, function.library_name)
-        return "function", _unmangled(function.name), _unmangled(str(function._schema)), flags, number
+        return "function", demangled(function.name), demangled(str(function._schema)), flags, number
 
     def _class(self, type: ClassType) -> Encoded:
         if type.is_torchbind_class:
@@ -130,7 +127,7 @@ class _Description:
             ]
         )
         flags = (type.is_module, type.is_incomplete, type.is_frozen, type.is_open)
-        return "class", _unmangled(type.name), flags, slots, tuple(type.constants), _unmangled(_name(type.python_class))
+        return "class", demangled(type.name), flags, slots, tuple(type.constants), demangled(_name(type.python_class))
 
 
 def _tensor(tensor: torch.Tensor) -> Encoded:
@@ -141,11 +138,6 @@ def _tensor(tensor: torch.Tensor) -> Encoded:
     """
     digest = hashlib.sha256(content_of(tensor, MAX_CONSTANT_BYTES)).digest()
     return str(tensor.dtype), tuple(tensor.shape), tensor.stride(), tensor.requires_grad, _name(type(tensor)), digest
-
-
-def _unmangled(name: str) -> str:
-    """Return a qualified name without the number that makes it unique in this process."""
-    return MANGLE.sub("", name)
 
 
 def _name(cls: type | None) -> str:

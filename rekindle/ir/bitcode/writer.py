@@ -12,8 +12,9 @@ The order of everything follows from the graphs alone, so that equal graphs have
                 (block, ...))
     value    = (type, number, name)
 
-Inputs and outputs are positions in the order in which the graph defines its values; the other parts are positions in
-the tables.
+Inputs and outputs are positions in the order in which the graph defines its values. Numbers and names of values and
+attributes are written as they are, attributes by :meth:`GraphWriter.constant`. The other parts are positions in the
+tables.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class GraphWriter:
 
     @property
     def foreign_operators(self) -> tuple[str, ...]:
-        """The operators of libraries that the graphs call."""
+        """The operators that the graphs call outside of PyTorch's namespaces ``aten`` and ``prim``."""
         return tuple([name for name in self._operators if name and not name.startswith(BUILT_IN)])
 
     # ---------------------------------------------------------------------------------------------------------- graphs
@@ -160,7 +161,7 @@ class GraphWriter:
         """Return the number of a source range in the bundle, adding the range if it is new; 0 for an unknown range.
 
         Raises:
-            NotEncodable: the source was derived from another one.
+            NotEncodable: the source is a part of another one or was derived from it, and is not among the references.
         """
         if place.source is UNKNOWN_RANGE.source:
             return 0
@@ -174,7 +175,7 @@ class GraphWriter:
         """Return the number of a text: that of the reference to it, or the complement of its position in the table.
 
         Raises:
-            NotEncodable: the text is a part of another one, or was derived from it.
+            NotEncodable: the text is a part of another one, or was derived from it, and is not among the references.
         """
         number = self.references.find(source)
         if number is None and self._adds:

@@ -80,8 +80,8 @@ def make_as(value: Value, type: Type) -> Value:
 
 
 def make_alike(a: Value, b: Value) -> None:
-    """Unify the types of the values of two branches by changing literals: an empty list gets the type of the other one,
-    ``[1]`` and ``[0.5]`` become lists of both number types."""
+    """Unify the types of the values of two branches by changing literals in place, where that is possible: an empty
+    list gets the type of the other one, ``[1]`` and ``[0.5]`` become lists of both number types."""
     if a.type.kind != b.type.kind or a.type == b.type or not isinstance(a.type, (ListType, DictType)):
         return
     for value, other in ((a, b), (b, a)):

@@ -92,7 +92,8 @@ class NoneCheckingCall:
     everywhere: bool = False
 
     def present(self, formal: Argument, actual: NamedValue) -> NamedValue | None:
-        """Return ``actual`` as an unwrapped argument; None if a check does not apply to it."""
+        """Return ``actual`` as an unwrapped argument; None if a check does not apply to it, or, unless ``everywhere``,
+        Python accepts None there."""
         value = actual.value
         if value is not None and _may_lack_items(value, formal.type):
             return _PresentItems(actual, self.schema.arguments.index(formal))

@@ -28,7 +28,7 @@ _OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
 
 
 def is_foreign(kind: str) -> bool:
-    """Return whether libraries other than PyTorch register operators in the namespace of ``kind``."""
+    """Return whether ``kind`` is in another namespace than ``aten``, ``prim``, ``archive`` and ``autodiff``."""
     return "::" in kind and kind.partition("::")[0] not in _OWN_NAMESPACES
 
 
@@ -135,8 +135,8 @@ class Operator:
         return True
 
     def gives_outputs_of(self, node: Node) -> bool:
-        """Return whether the outputs of ``node`` have the declared result types of the schema. Some overloads differ
-        only in these, such as those of ``prim::EnumValue``."""
+        """Return whether the outputs of ``node`` fit the declared result types of the schema: of each pair of types,
+        one is a subtype of the other. Some overloads differ only in these, such as those of ``prim::EnumValue``."""
         returns = self.schema.returns
         if len(returns) != len(node.outputs):
             return self.schema.is_varret

@@ -120,8 +120,9 @@ class FunctionSchema:
         return FunctionSchema(self.name, self.overload, self.arguments[1:], self.returns)
 
     def can_stand_for(self, other: FunctionSchema, *, as_method: bool = True) -> bool:
-        """Return whether a function with this schema can be called wherever one with ``other`` is expected. With
-        ``as_method``, the first parameter of both, the object, is not compared."""
+        """Return whether a function with this schema can be called wherever one with ``other`` is expected: names and
+        types fit. Defaults are not compared. With ``as_method``, the first parameter of both, the object, is not
+        compared either."""
         first = 1 if as_method else 0
         mine, theirs = self.arguments[first:], other.arguments[first:]
         if len(mine) != len(theirs) or len(self.returns) != len(other.returns):

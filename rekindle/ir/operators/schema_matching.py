@@ -66,7 +66,8 @@ from rekindle.ir.types import (
 
 
 def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> NamedValue:
-    """Return ``item``, a :class:`Value` or a Python constant, as an argument of a call."""
+    """Return ``item``, a :class:`Value` or a Python constant, as an argument of a call; a :class:`NamedValue`
+    unchanged."""
     if isinstance(item, NamedValue):
         return item
     if isinstance(item, Value):
@@ -113,8 +114,8 @@ def is_empty_list_literal(argument: NamedValue) -> bool:
 
 
 def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
-    """Convert ``argument`` towards ``type``, as far as implicit conversions exist. Return a builder of the result, and
-    its type, which may still not be a subtype of ``type``."""
+    """Return a builder that converts ``argument`` towards ``type``, as far as implicit conversions exist, and the type
+    of its result, which may still not be a subtype of ``type``."""
     actual = argument.type
     if actual is type and not type.contained:
         return argument_builder(argument), actual
@@ -201,7 +202,8 @@ def _passes_numbers(argument: NamedValue) -> bool:
 
 
 def _is_assumed(value: Value) -> bool:
-    """Return whether the value has the default type, Tensor, because the type of its producer is unknown."""
+    """Return whether the value has a default type, Tensor or a tuple, because nothing declares what its producer
+    returns."""
     node = value.node
     if not isinstance(value.type, (TensorType, TupleType)):
         return False  # its position determines its type
@@ -213,7 +215,8 @@ def _is_assumed(value: Value) -> bool:
 
 
 def _reveal(value: Value, type: Type) -> InputBuilder:
-    """Return a builder of the value with the refined type ``type``, which the parameter that takes it determines."""
+    """Return a builder that sets the type of ``value`` to ``type``, which the parameter that takes it determines,
+    unless the value has a subtype of it already. The builder returns the value."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         return value if value.type.is_subtype_of(type) else value.set_type(type)
@@ -337,7 +340,8 @@ def _convert_tuple(
 
 def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
     """Insert the implicit conversions of ``value`` to ``type``, and return the result; ``value`` itself if there are
-    none. The caller checks the type."""
+    none. The caller checks the type. In a program from Python, a Tensor is not converted to a number, and a value that
+    may be a number is checked to be a Tensor where one is declared."""
     checks = graph.none_checks
     if checks is not None and without_none(type) == TENSOR and number_beside_tensor(value.type) is not None:
         return checks.check(
@@ -586,8 +590,8 @@ def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
 
 
 def _default_fits(value: object, type: Type) -> bool:
-    """Return whether a constant is an empty list, or a list passed for a list parameter: its inferred type is not
-    specific enough to decide."""
+    """Return whether a constant is a list, passed for a list parameter: its inferred type is not specific enough to
+    decide."""
     return isinstance(value, list) and isinstance(without_none(type), ListType)
 
 
@@ -609,7 +613,9 @@ def match_schemas(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None = None,
 ) -> tuple[int, MatchedSchema]:
-    """Return the index of the first of ``schemas`` that matches the call, with the match.
+    """Return the index of the first of ``schemas`` that matches the call, with the match. Those that match without
+    conversions come before the others, and those that take an int for a float after these. If there is none, one that
+    matches with Optional arguments unwrapped by checks is returned.
 
     Raises:
         SchemaError: no schema matches; the message gives the reason for each.
@@ -663,7 +669,7 @@ def _takes_int_for_float(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> bool:
-    """Return whether the call fits ``schema`` if an int is converted to a float."""
+    """Return whether the call passes an int, other than a constant, for a parameter of ``schema`` that is a float."""
     formals = [item for item in schema.arguments if self_value is None or item.name != "self"]
     by_name = {item.name: item for item in formals}
     pairs = [*zip(formals, args, strict=False), *((by_name.get(item.name or ""), item) for item in kwargs)]

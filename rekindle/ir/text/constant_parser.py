@@ -127,7 +127,7 @@ class ConstantReader:
         return lexer.source.text[start : lexer.next().start]
 
     def finish(self) -> None:
-        """Check that all given tensors were used.
+        """Check that all tensors that were passed in order were used.
 
         Raises:
             ParseError: more tensors were passed than the text has.
@@ -338,7 +338,8 @@ class ConstantReader:
     # -------------------------------------------------------------------------------------------------------- raw texts
 
     def _raw(self) -> str:
-        """Return the text up to the comma or bracket that ends the value, with the blanks before it."""
+        """Skip a value, up to the comma or bracket that ends it, and return its text with the blanks before it, except
+        one after a comma or colon."""
         text = self._peek_raw()
         lexer = self.lexer
         depth = 0
@@ -372,7 +373,8 @@ _CALLS: Final = ("annotate", "torch", "object")
 
 
 def _scalar_tensor(text: str, type: Type) -> torch.Tensor | None:
-    """Return the one-element tensor that ``{text}`` denotes; None if ``text`` is not a number."""
+    """Return the one-element tensor that ``{text}`` denotes; None if ``text`` is not a number, or if the dtype of
+    ``type`` is quantized, or complex for a real number, or real for a complex one."""
     pair = _PAIR.match(text)
     try:
         value = complex(float(pair.group(1)), float(pair.group(2))) if pair is not None else _read_real(text)

@@ -1,8 +1,8 @@
 """How numbers and strings are spelled in schemas and graphs.
 
-A float has its 17 digits without trailing zeros, and a dot where it is whole (``1.``, ``1.0000000000000001e-05``), so
-that it is read back as the same float. Strings are in double quotes; a character that cannot be printed becomes the
-octal escapes of its UTF-8 bytes.
+A float has its 17 digits without trailing zeros, and a dot where it is whole and not too large (``1.``,
+``1.0000000000000001e-05``), so that it is read back as the same float. Strings are in double quotes; a character that
+is not printable ASCII becomes the octal escapes of its UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def format_float(value: float) -> str:
 
 
 def format_schema_float(value: float) -> str:
-    """Return the number as the default of an argument, or a part of a complex: every whole number has a dot."""
+    """Return the number as the default of an argument, or a part of a complex: a whole number below 2**63 has a dot."""
     if math.isfinite(value) and abs(value) < _WHOLE_IN_SCHEMAS and value == int(value):
         return f"{value:.0f}."
     return _digits(value)
@@ -59,7 +59,7 @@ _SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
 
 
 def format_string(value: str) -> str:
-    """Format a string in double quotes, with escapes for all that is not ASCII."""
+    """Format a string in double quotes, with escapes for quotes, backslashes and all that is not printable ASCII."""
     return f'"{_SPECIAL.sub(_escape, value)}"'
 
 

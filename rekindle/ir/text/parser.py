@@ -46,7 +46,7 @@ from rekindle.syntax.lexer import COMMENT, EOF, GRAPH, IDENT, VALUE, Lexer, Toke
 def parse_graph(
     text: str, *, tensors: GivenTensors | None = None, types: Resolver | None = None, structured: bool = True
 ) -> Graph:
-    r"""Return the graph in ``text``. Printing it yields the same text.
+    r"""Return the graph in ``text``. If ``text`` was printed, printing the graph yields it again.
 
     Args:
         tensors: the constants whose text is not exact: those that
@@ -451,7 +451,7 @@ def _is_number(name: str) -> bool:
 
 
 def _range_of(comment: str) -> SourceRange:
-    """Return a range at the location in ``comment``."""
+    """Return a range at the location in ``comment``; ``UNKNOWN_RANGE`` if it has none."""
     found = _PLACE.match(comment)
     if found is None:
         return UNKNOWN_RANGE

@@ -25,8 +25,8 @@ _WIDTH = 80
 def format_tensor(tensor: torch.Tensor) -> str:
     """Return the text of ``tensor``, as printed after ``value=``.
 
-    A sparse tensor, one on another device than the CPU and one without data are ``<Tensor>`` unless they have one
-    element that can be read.
+    A tensor of more than ``MAX_ELEMENTS`` elements, one that is not strided, and one on the meta device are
+    ``<Tensor>``.
     """
     if tensor.numel() > MAX_ELEMENTS or tensor.layout is not torch.strided or tensor.is_meta:
         return MANY_ELEMENTS

@@ -139,10 +139,10 @@ class TypeReader:
         self._depth = 0
 
     def read(self) -> Type:
-        """Parse a type without annotations.
+        """Parse a type, and return it without its annotations.
 
         Raises:
-            ParseError: there is no type at the current token.
+            ParseError: there is no type at the current token, or it nests more than ``MAX_DEPTH`` deep.
         """
         return self.read_annotated().type
 
@@ -377,7 +377,7 @@ class TypeReader:
         return found
 
     def _in_angles(self, kind: type[Type], make: Callable[[str], Type]) -> Type:
-        """Parse ``<name>`` after Enum or InterfaceType."""
+        """Parse ``<name>`` after Enum or InterfaceType, and return the type of that name."""
         lexer = self.lexer
         lexer.expect("<")
         name = self._dotted(lexer.expect(IDENT))

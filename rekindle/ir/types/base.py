@@ -36,8 +36,8 @@ class Type:
         return self is other or self == other or other.accepts(self)
 
     def accepts(self, other: Type) -> bool:
-        """Return whether ``other`` is a proper subtype of this type: overridden by the wide types (Any, Scalar,
-        Optional …).
+        """Return whether ``other``, which differs from this type, is a subtype of it: overridden by the wide types
+        (Any, Scalar, Optional …).
         """
         return False
 
@@ -51,7 +51,7 @@ class Type:
 
 
 class _SimpleType(Type):
-    """A type without parts: one object a class."""
+    """A type without parts: one object a class, except :class:`IntType`."""
 
     __slots__ = ()
     text: ClassVar[str]

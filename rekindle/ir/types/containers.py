@@ -12,7 +12,8 @@ from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, IntType, N
 
 @dataclass(slots=True, frozen=True)
 class ListType(Type):
-    """A mutable list; its element type is invariant, because a list can be written to.
+    """A mutable list; its element type is invariant, because a list can be written to. Only what is known about Tensors
+    may differ: a list of Tensors of known sizes is accepted as a ``List[Tensor]``.
 
     ``python`` names Python's class if that is not a list: a ``deque``, a ``tuple`` of data-dependent length, or a
     ``Size`` (``torch.Size``). Such a value is accepted wherever a list is expected: in the IR, and in archives, it is a
@@ -203,7 +204,7 @@ class OptionalType(UnionBase):
 
 @dataclass(slots=True, frozen=True, eq=False)
 class UnionType(UnionBase):
-    """A value of one of ``members``, in which no member is a subtype of another. Made by :func:`union`."""
+    """A value of one of ``members``. Made by :func:`union`, which removes members that others cover."""
 
     kind: ClassVar[str] = "UnionType"
     members: tuple[Type, ...]
@@ -243,7 +244,7 @@ class UnionType(UnionBase):
 
 @dataclass(slots=True, frozen=True)
 class FutureType(Type):
-    """The result of ``fork``, which ``wait`` returns."""
+    """A future: what ``fork`` returns. ``wait`` returns its result, of type ``element``."""
 
     kind: ClassVar[str] = "FutureType"
     element: Type
@@ -314,8 +315,8 @@ class RRefType(Type):
 
 
 def optional(element: Type) -> Type:
-    """Return the Optional of ``element``; ``element`` itself if it is an Optional or another type that admits None. For
-    NoneType, an Optional of it is returned."""
+    """Return the Optional of ``element``, for a Union the Union with None; ``element`` itself if it is an Optional or
+    another type that admits None. For NoneType, an Optional of it is returned."""
     if element.is_optional and not isinstance(element, NoneType):
         return element
     if isinstance(element, UnionType):
@@ -365,7 +366,8 @@ def _covers(wide: Type, narrow: Type) -> bool:
 
 def are_apart_in_python(a: Type, b: Type) -> bool:
     """Return whether values of the two types, or parts of them, have different classes in Python that their join in the
-    IR would not distinguish: a set, a frozenset or a deque, and another list or dict."""
+    IR would not distinguish: a set, a frozenset or a deque, and another list or dict. Return False for a Union of
+    several types besides None."""
     if a == b or not a.contained or not b.contained:
         return False
     if isinstance(a, UnionBase) or isinstance(b, UnionBase):
@@ -395,7 +397,7 @@ def _rank(member: Type) -> tuple[int, str]:
 
 
 def without_none(type: Type) -> Type:
-    """Return ``type`` without None."""
+    """Return the type of the values of an Optional or a Union that are not None; other types unchanged."""
     if isinstance(type, OptionalType):
         return type.element
     if isinstance(type, UnionType):

@@ -152,15 +152,15 @@ class InterfaceType(Type):
         return self.name
 
     def accepts(self, other: Type) -> bool:
-        """Return whether ``other`` is a class or an interface that has every method, with parameters at least as
-        wide and a result at least as narrow."""
+        """Return whether ``other`` is a class or an interface, one of modules if this one is, that has every method,
+        with parameters at least as wide and a result at least as narrow."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return False
         return not any(True for _ in self._lacks(other))
 
     def why_not(self, other: Type) -> str:
-        """Return the reasons why ``other`` does not implement the interface: sentences without a full stop, one a
-        line."""
+        """Return the reasons why ``other`` does not implement the interface, as lines without a full stop; empty if it
+        does, and for types other than classes and interfaces."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return ""
         return "\n".join(self._lacks(other))

@@ -105,7 +105,7 @@ class TensorType(Type):
         )
 
     def merge(self, other: TensorType) -> TensorType:
-        """Return the properties that both types state."""
+        """Return the type with the properties in which both types agree."""
         return TensorType(
             self.dtype if self.dtype == other.dtype else None,
             self.device if self.device == other.device else None,

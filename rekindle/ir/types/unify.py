@@ -118,7 +118,8 @@ def join_numbers(a: Type, b: Type) -> Type | None:
 
 
 def join_values(a: Type, b: Type) -> Type | None:
-    """Return the common type of numbers, of Tensors and numbers, or of tuples of such values; None if there is none.
+    """Return the common type of numbers, of Tensors and numbers, of tuples of such values, or of two equal types; None
+    if there is none.
 
     A value of either type is one of the joined type as it is. Numbers cannot be changed, and a Tensor stays itself.
     """
@@ -130,8 +131,9 @@ def join_values(a: Type, b: Type) -> Type | None:
 
 
 def join_assigned(a: Type, b: Type) -> Type | None:
-    """Return the type of a variable that is assigned an ``a`` and a ``b``: :func:`join_values`, where numbers may also
-    be None; None if there is none."""
+    """Return the type of a variable that is assigned an ``a`` and a ``b``: that of :func:`join_values`, or, if one is
+    an Optional number and the other a number or Optional number, the Optional of their common type. None if there is
+    none."""
     if NONE in (a, b) or not (a.is_optional or b.is_optional):
         return join_values(a, b)
     inner = join_numbers(without_none(a), without_none(b))
@@ -139,7 +141,10 @@ def join_assigned(a: Type, b: Type) -> Type | None:
 
 
 def join_any(a: Type, b: Type) -> Type:
-    """Return the common type of two types: a Union, if no other type includes both."""
+    """Return the common type of two types: a Union, if no other type includes both. Tuples of one length are joined
+    element by element; the names of different NamedTuples are lost."""
+    if a == b:
+        return a
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
         return TupleType(tuple(map(join_any, a.elements, b.elements)))
     joined = join_values(a, b) or unify(a, b, default_to_union=True)

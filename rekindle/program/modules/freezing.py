@@ -3,10 +3,10 @@
 The module is copied. In the copy, every submodule gets a class of its own, since the program of a class must hold for
 all its instances; calls of submodules are inlined, so that it is known of which submodule a method reads an attribute.
 Then constants replace attributes until nothing changes: once ``training`` is False, a branch that would have written to
-an attribute is removed. Attributes that are no longer read are removed.
+an attribute is removed. Attributes that are no longer read, written to or preserved are removed.
 
-Submodules with uses other than attribute reads (passed to Python, put into lists, swapped) are unchanged, and so are
-those that the user preserves.
+Submodules with uses other than reads and writes of their attributes (passed to Python, put into lists, swapped) are
+unchanged with all their submodules, and so are those that the user preserves.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def frozen(
 
     ``preserved`` names attributes, submodules and methods to keep; ``a.b`` is the attribute ``b`` of the submodule
     ``a``. Without ``numerics`` the results of the copy are bitwise identical. With ``evaluating`` the copy is in
-    evaluation mode.
+    evaluation mode. If a method uses ``module`` itself other than to read and write its attributes, as when it passes
+    it to Python, the copy is not frozen.
 
     Raises:
         NotScriptableError: the module has no attribute or method of a name in ``preserved``, or no method to freeze.
@@ -69,7 +70,8 @@ def frozen(
 def for_inference(
     module: ScriptModule, preserved: Sequence[str] = (), weights: torch.dtype | None = None
 ) -> ScriptModule:
-    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine.
+    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine. If :func:`frozen` returns
+    a copy that is not frozen, return that.
 
     ``preserved`` and the errors are those of :func:`frozen`. Unless ``weights`` is None, the weights of large linear
     maps are rounded to that dtype.
@@ -208,7 +210,8 @@ class _Freezer:
     # ----------------------------------------------------------------------------------------- what becomes a constant
 
     def _fixed_values(self, graphs: Sequence[Graph]) -> dict[AttributeKey, Any]:
-        """Return the attributes that the graphs read and nothing writes to, with their values."""
+        """Return the attributes to replace, with their constants: the graphs read them, nothing writes to them, the
+        caller does not preserve them, and :func:`can_be_constant` holds for their values."""
         read = {
             slot_of(node)
             for graph in graphs
@@ -226,8 +229,8 @@ class _Freezer:
         return {slot: as_constant(value, constants) for slot, value in found.items()}
 
     def _written(self, graphs: Sequence[Graph]) -> set[AttributeKey]:
-        """Return the attributes that graphs may write to, and those that share memory with one of them, or with an
-        attribute that the user preserves."""
+        """Return the attributes that graphs may write to, and those that share memory with one of them, with an
+        attribute that the user preserves, or with an attribute of an unchanged submodule."""
         found = written_attributes(graphs)
         held: dict[AttributeKey, set[int]] = {
             (type, name): objects_in(getattr(part, name))
@@ -311,8 +314,8 @@ class _Freezer:
 
 
 def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) -> None:
-    """Copy the attributes of ``part`` in ``names`` to ``made[id(part)]``, the module that replaces it. Delete the other
-    attributes from the class of that module."""
+    """Copy ``training`` and the attributes of ``part`` in ``names`` to ``made[id(part)]``, the module that replaces it.
+    Delete the other attributes from the class of that module."""
     new = made[id(part)]
     new.__dict__["training"] = part.training
     attributes = new.script_type.attributes
@@ -344,7 +347,7 @@ def methods_named(type: ClassType, name: str) -> list[GraphFunction]:
 
 
 def _inline_within(graph: Graph) -> None:
-    """Inline all calls in ``graph``, also in subgraphs that its nodes run later."""
+    """Inline calls in ``graph`` (see :func:`inline`), also in the subgraphs of its nodes."""
     inline(graph)
     for node in graph.all_nodes():
         for inner in node.attributes.values():
@@ -353,7 +356,7 @@ def _inline_within(graph: Graph) -> None:
 
 
 def simplify(graph: Graph, passes: Sequence[Pass]) -> None:
-    """Run ``passes`` on a graph in place, and on the subgraphs that its nodes run later."""
+    """Run ``passes`` on a graph in place, and on the subgraphs of its nodes."""
     run_passes(graph, passes)
     for node in graph.all_nodes():
         for inner in node.attributes.values():

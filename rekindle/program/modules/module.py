@@ -73,7 +73,8 @@ _OF_FORWARD = frozenset(
 
 
 def _hint_for_attribute(name: str, methods: Sequence[str]) -> str:
-    """Return the end of the error for a missing attribute ``name`` of a module with these compiled ``methods``."""
+    """Return a hint for the error about a missing attribute ``name`` of a module with these compiled ``methods``; empty
+    if there is none."""
     if name in _OF_OBJECTS_IN_CPP:
         return f"\nHint: {_IN_CPP}"
     if name in _OF_FORWARD and methods:
@@ -97,7 +98,8 @@ _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "
 
 
 class _CompiledHook:
-    """A hook of an archive, as ``nn.Module`` calls hooks: with the module, a tuple of arguments, and the result."""
+    """A compiled hook, as ``nn.Module`` calls hooks: with the module, a tuple of arguments, and, after ``forward``, the
+    result."""
 
     def __init__(self, record: GraphFunction) -> None:
         self.record = record
@@ -214,8 +216,8 @@ class ScriptModule(torch.nn.Module, Savable):
         return self
 
     def _take_hooks(self, other: ScriptModule) -> None:
-        """Copy the Python hooks of ``other`` to the module. If ``other`` has compiled hooks, register those of the
-        module's own type instead of copying them."""
+        """Copy the Python forward hooks and forward pre-hooks of ``other`` to the module. If ``other`` has compiled
+        hooks, register those of the module's own type instead of copying them."""
         for ours, theirs in (
             (self._forward_pre_hooks, other._forward_pre_hooks),
             (self._forward_hooks, other._forward_hooks),
@@ -263,7 +265,7 @@ class ScriptModule(torch.nn.Module, Savable):
 
         Raises:
             ArgumentError: the arguments do not fit the schema of ``forward``.
-            AttributeError: the module has no compiled ``forward``.
+            AttributeError: the module has no compiled ``forward``, or ``forward`` is overloaded.
         """
         self.forward.compile(*args, **kwargs)
 
@@ -344,8 +346,9 @@ class ScriptModule(torch.nn.Module, Savable):
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute that is not in the module's own dict: a parameter, buffer, submodule, method, property or
-        constant.
+        """Return an attribute that is not in the module's own dict: a parameter, buffer, submodule, method, constant,
+        the value of a property, an attribute that the Python class does not compile, or a name that the module forwards
+        to ``forward``. An attribute with an initial value is created by its first read.
 
         Raises:
             AttributeError: there is none of these.
@@ -510,7 +513,7 @@ class ScriptModule(torch.nn.Module, Savable):
             return module.load_state_dict(*args, **kwargs)
 
     def _save_to_state_dict(self, *args: Any) -> None:
-        """Save the module's own state for ``state_dict()``, by the compiled method of an archive if there is one."""
+        """Save the module's own state for ``state_dict()``, by the compiled method of this name if there is one."""
         own = self._exported("_save_to_state_dict")
         if own is None:
             super()._save_to_state_dict(*args)
@@ -518,8 +521,8 @@ class ScriptModule(torch.nn.Module, Savable):
             own(*args)
 
     def _load_from_state_dict(self, *args: Any) -> None:
-        """Load the module's own state for ``load_state_dict()``, by the compiled method of an archive if there is
-        one."""
+        """Load the module's own state for ``load_state_dict()``: by the override of the Python class, else by the
+        compiled method of this name, else as ``nn.Module`` does."""
         with self._as_written() as module:
             own = self._exported("_load_from_state_dict")
             if module is not self:
@@ -611,7 +614,8 @@ class ScriptContainer(ScriptModule):
     """A compiled module with a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict`` or a
     class derived from one, or a module with such methods of its own.
 
-    Its items cannot be added, replaced or deleted: such operations raise TypeError, unless they are compiled methods.
+    Items cannot be added or deleted: ``del c[i]``, ``c[i] = value`` (both unless they are compiled methods), ``+=`` and
+    a new submodule raise TypeError. ``append`` and the like raise AttributeError.
     """
 
     @property

@@ -1,7 +1,7 @@
 """Overrides of ``state_dict()`` and ``load_state_dict()`` in a Python class, and their hooks, on compiled modules.
 
 An override may call ``super()``, other methods of its class and attributes of its object. So it runs on an object of
-the class that shares all that the compiled module holds: parameters, buffers, parts, hooks and attributes. What it
+the class that shares all that the compiled module holds: parameters, buffers, submodules, hooks and attributes. What it
 assigns is assigned to the compiled module afterwards. Archives hold neither the class nor the hooks.
 """
 
@@ -35,7 +35,8 @@ _HOOKS: Final = (
 
 
 def has_overrides(python_class: type | None) -> bool:
-    """Return whether a class overrides ``state_dict()``, ``load_state_dict()`` or a method that one of them calls."""
+    """Return whether a class overrides ``state_dict()``, ``load_state_dict()`` or a method that one of them calls;
+    False for None."""
     if python_class is None:
         return False
     return any(getattr(python_class, name, None) is not getattr(torch.nn.Module, name) for name in _METHODS)
@@ -68,7 +69,8 @@ def as_written(module: torch.nn.Module, python_class: type, constants: dict[str,
 
 
 def _python_values(module: torch.nn.Module) -> dict[str, object]:
-    """Return the Python values of attributes that are ints in programs, such as ``torch.float32``."""
+    """Return the Python values, such as ``torch.float32``, of attributes that are ints in programs and that were not
+    assigned since."""
     held: dict[str, tuple[int, object]] = vars(module).get("_rekindle_python_values", {})
     return {name: value for name, (number, value) in held.items() if vars(module).get(name) == number}
 

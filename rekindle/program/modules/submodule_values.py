@@ -81,7 +81,8 @@ class ModuleValues:
             self.known[node.output] = held
 
     def _visit_uses(self, node: Node) -> None:
-        """Record each use of a module other than an attribute read, since it may do anything with the module."""
+        """Make each module that ``node`` uses opaque, except as the owner of an attribute that it reads or writes, and
+        as the receiver of a call through an interface."""
         is_plain = node.kind in ("prim::GetAttr", "prim::SetAttr")
         for index, value in enumerate(node.inputs):
             if value not in self.known or (index == 0 and (is_plain or self._is_call_of_interface(node))):

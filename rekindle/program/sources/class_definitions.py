@@ -89,7 +89,7 @@ def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[T
 
     Raises:
         CompileError: Python cannot have a NamedTuple with a field of this name, or the tuple contains more than
-            :data:`_MAX_VALUES` values. Thirty tuples that hold each other twice have more than memory has bytes.
+            :data:`_MAX_VALUES` values. If each of thirty NamedTuples contains the next one twice, they are ``2**30``.
     """
     for field, annotation in fields:
         if not field.isidentifier() or keyword.iskeyword(field) or field.startswith("_"):

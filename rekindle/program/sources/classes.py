@@ -66,7 +66,8 @@ def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resol
     """Add the methods of ``definition`` to the interface ``owner``.
 
     Raises:
-        CompileError: there is a statement other than a method, or a method whose signature is not valid.
+        CompileError: there is a statement other than a method, a docstring or ``pass``, or a method whose signature is
+            not valid.
     """
     for statement in definition.body:
         if statement.tree.kind == Def.KIND:
@@ -181,7 +182,8 @@ def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -
     """Add a method with ``@staticmethod``, ``@property`` or ``@name.setter``; ``@torch.jit.export`` has no effect here.
 
     Raises:
-        UnsupportedError: the method has another decorator, or several.
+        UnsupportedError: the method has another decorator, or several, or is the setter of a property that is not
+            defined before it.
     """
     definition, name = decorated.definition, decorated.definition.name.name
     spelled = [dotted_name(item) or item.range.text for item in decorated.decorators]
@@ -241,7 +243,7 @@ _HIDDEN_CALLS: Final = frozenset(
         *("__copy__", "__deepcopy__", "__sizeof__", "__fspath__", "__buffer__", "__subclasshook__"),
     }
 )
-"""Methods that Python calls implicitly: when an object is destroyed, displayed or copied."""
+"""Methods that Python calls implicitly, such as when an object is destroyed, or copied."""
 
 
 def _without_hidden_calls(methods: dict[str, Any]) -> dict[str, Any]:

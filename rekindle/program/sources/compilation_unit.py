@@ -80,7 +80,7 @@ class CompilationUnit:
     '''A set of functions and classes that are compiled from source text and can call each other.
 
     The functions and classes of the text become attributes of the unit. Classes become Python classes with compiled
-    methods. Names that the text does not define are looked up where the unit is created.
+    methods. Names that the text does not define are looked up where the unit is created, or :meth:`define` is called.
 
     Args:
         source: the text of a program; None for an empty unit.

@@ -58,8 +58,8 @@ def define_function(
     ``diagnostics`` contains errors found earlier, which are raised with those of the definition.
 
     Raises:
-        CompileError: the definition cannot be compiled; the record gets neither a graph nor a schema. Several
-            problems are reported together.
+        CompileError: the definition cannot be compiled; the record gets no graph. Several problems are reported
+            together.
         VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
@@ -143,9 +143,9 @@ def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBin
 
 
 def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnostics) -> None:
-    """Record a TypeMismatchError in ``diagnostics`` for each default argument that does not have the type of its
-    parameter: the error would otherwise appear at the first use. A parameter whose type was assumed is added to
-    ``signature.unresolved``."""
+    """Record a TypeMismatchError in ``diagnostics`` for each default argument that does not have the known type
+    of its parameter: the error would otherwise appear at the first use. If the type of such a parameter was assumed, it
+    is added to ``signature.unresolved``."""
     for argument, param in zip(signature.schema.arguments, definition.params, strict=True):
         why = None if argument.name in signature.unresolved else _misfit(argument)
         if why is None:
@@ -171,7 +171,7 @@ def _blame_assumption(error: TypeMismatchError, argument: Argument, param: Param
 
 
 def _misfit(argument: Argument) -> str | None:
-    """Return the reason why the default of a parameter does not fit its type; None if it fits."""
+    """Return the reason why the default of a parameter does not fit its type; None if it fits, or there is none."""
     if not argument.has_default:
         return None
     if argument.size is not None and not isinstance(argument.default, (list, tuple)):

@@ -55,7 +55,7 @@ class SourceImporter:
     """Imports types and functions from the texts of an archive.
 
     Types are created when they are first looked up. Functions are compiled when they are first called, or their graph
-    or schema is first read.
+    or schema is first read; an ``__init__`` that has to declare the attributes of its class is compiled with the type.
 
     Args:
         read_source: returns the text of a qualifier such as ``__torch__.a.b``; None if there is none.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import enum
 import operator
-import re
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -15,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors.layer_hooks import LayerHook
+from rekindle.ir.mangling import demangled
 from rekindle.ir.scalar_types import NUMBERED_CLASSES, PYTHON_OBJECTS, number_of
 from rekindle.ir.types import (
     ANY,
@@ -111,10 +111,7 @@ def is_namesake(cls: type, type: ClassType | EnumType) -> bool:
     if made is None or not made.__module__.startswith("__torch__"):
         return False
     module = "" if cls.__module__ == "__main__" else f"{cls.__module__}."
-    return _MANGLED.sub("", type.name) == f"__torch__.{module}{cls.__name__}"
-
-
-_MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
+    return demangled(type.name) == f"__torch__.{module}{cls.__name__}"
 
 
 # ------------------------------------------------------------------------------------------------------- simple types

@@ -54,11 +54,8 @@ class FrameLayout:
 
     def _natively_written(self) -> set[int]:
         found = set[int]()
-        moves = []
         for index, instruction in enumerate(self.code.instructions):
-            if instruction.opcode is Opcode.MOVE:
-                moves.append(instruction)
-            elif instruction.opcode is Opcode.OPERATION and self.writes_natively[index]:
+            if instruction.opcode is Opcode.OPERATION and self.writes_natively[index]:
                 found.update(register for register in instruction.outputs if register is not None)
         return found
 

@@ -168,7 +168,8 @@ def _own_returns(tree: ast.AST) -> list[ast.expr]:
 
 
 class FunctionClass(StaticValue):
-    """A subclass of ``torch.autograd.Function``. Programs use its ``apply``; its other attributes are constants."""
+    """A subclass of ``torch.autograd.Function``. Programs use its ``apply``; its other attributes are read at compile
+    time."""
 
     def __init__(self, cls: type[torch.autograd.Function], resolver: PythonResolver) -> None:
         self.cls = cls

@@ -24,8 +24,8 @@ from rekindle.syntax.views import Apply, Def, Ident, Var, With, WithItem
 
 def unwrapped(function: types.FunctionType) -> tuple[list[Any], types.FunctionType]:
     """Return the context managers that decorate a function (``@torch.no_grad()``), the outermost first, and the
-    function to compile. Wrappers of PyTorch, of Python's library and of this package that do not change results are
-    skipped; any other wrapper is itself the function to compile."""
+    function to compile. Wrappers of PyTorch, of Python's library, of this package and of a few others, which do not
+    change results, are skipped; any other wrapper is itself the function to compile."""
     managers: list[Any] = []
     found: Any = function
     while True:
@@ -75,8 +75,8 @@ def within_managers(
 
 
 class EnteredManager(SugaredValue):
-    """A callable value that creates a context manager equal to the one that decorates the function. The call raises
-    NotScriptableError if programs do not support the class of the manager."""
+    """A callable value that creates a context manager of the same class, and with the same ``mode``, as the one that
+    decorates the function. The call raises NotScriptableError if programs do not support the class."""
 
     def __init__(self, manager: Any) -> None:
         self.manager = manager

@@ -42,7 +42,8 @@ class NotKept(Exception):
 @dataclass(slots=True)
 class Dependencies:
     """The names that are looked up while a function is compiled. A key of ``found`` is the number of the object whose
-    attribute is looked up (-1 for the function's globals), and the name; the value describes the result."""
+    attribute is looked up (-1 for the function's globals), and the name; the value describes the result. Once there is
+    a ``reason``, nothing more is recorded."""
 
     function: types.FunctionType
     found: dict[tuple[int, str], Encoded] = field(default_factory=dict)
@@ -207,11 +208,11 @@ def _without_class(default: Any) -> Any:
 
 
 def described_value(value: Any) -> Encoded:
-    """Describe a value that a function refers to: a constant, a container of constants, or a function by its name and
-    code.
+    """Describe a value that a function refers to: a constant, an enum member, a function by its name and code, or a
+    tuple, list or dict of such values.
 
     Raises:
-        NotKept: it is an object of another class.
+        NotKept: it is, or contains, an object of another class.
     """
     if isinstance(value, enum.Enum):
         return "enum", _name_of_class(value), value.name, described_value(value.value)

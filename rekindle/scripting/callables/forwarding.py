@@ -71,8 +71,8 @@ class Wrapper(SugaredFunction, StaticValue):
 
 
 def forwarding(function: types.FunctionType) -> Forwarding | None:
-    """Return how ``function`` forwards its calls, if it is a wrapper that takes any arguments; None for other
-    functions."""
+    """Return how ``function`` forwards its calls, if it wraps a function (``__wrapped__``) and has ``*args`` or
+    ``**kwargs``; None for other functions."""
     inner: Any = vars(function).get("__wrapped__")
     if not isinstance(inner, types.FunctionType):
         return None

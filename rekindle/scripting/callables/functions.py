@@ -53,8 +53,8 @@ def record_of(function: types.FunctionType) -> GraphFunction:
 
 
 def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
-    """Return the records that a call of the function may run: two for a function whose boolean argument selects one of
-    two."""
+    """Return the records that a call of the function may run: those of two functions if a boolean argument selects one
+    of them."""
     dispatch = boolean_dispatch_of(function)
     if dispatch is None:
         return records_of(function)
@@ -75,8 +75,8 @@ def _record(function: types.FunctionType, declaration: Declaration, overloads: S
 
 
 def underlying_function(obj: object) -> types.FunctionType | None:
-    """Return the Python function decorated by ``script`` or ``script_if_tracing``, of this package or ``torch.jit``;
-    None for other objects."""
+    """Return the Python function of a result of ``torch.jit.script``, or of ``script_if_tracing`` of this package or
+    ``torch.jit``; None for other objects."""
     if isinstance(obj, types.FunctionType):
         return _compiled_if_tracing(obj)
     if not isinstance(obj, torch_jit.SCRIPT_FUNCTION):

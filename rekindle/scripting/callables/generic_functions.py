@@ -30,8 +30,8 @@ _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDic
 
 
 def may_be_generic(function: types.FunctionType) -> bool:
-    """Return whether parameter types may depend on the call: the function has ``*args`` or ``**kwargs``, or parameters
-    without a type."""
+    """Return whether parameter types may depend on the call: the function has no overloads, and has ``*args`` or
+    ``**kwargs``, or parameters without a type."""
     known = _known.get(function)
     if known is None:
         known = _known[function] = _ask(function)
@@ -61,8 +61,9 @@ def _parameters(function: types.FunctionType) -> Sequence[str]:
 def needs_call_types(
     function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], skipped: int = 0
 ) -> bool:
-    """Return whether a call with these arguments determines parameter types: a parameter without annotation gets an
-    argument other than a tensor, or has a default. The first ``skipped`` parameters are ignored."""
+    """Return whether a call with these arguments determines parameter types: the function has ``*args``, ``**kwargs``
+    or an annotation that is not a type, or a parameter without annotation gets an argument other than a tensor, or has
+    a default. The arguments start at parameter ``skipped``."""
     _, inner = unwrapped(function)
     if takes_any_number(inner):
         return True
@@ -82,7 +83,7 @@ def needs_call_types(
 def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
     """Return whether the arguments of a method call, ``self`` excluded, have the types that parameters without
     annotation are assumed to have: a tensor, or the type of the default. Return False if the method has ``*args``,
-    ``**kwargs`` or an annotation that is not a type."""
+    ``**kwargs``, an annotation that is not a type, or the default None for a parameter without annotation."""
     _, inner = unwrapped(function)
     names = _parameters(inner)
     if takes_any_number(inner) or not open_parameters(inner).isdisjoint(names):

@@ -39,8 +39,8 @@ class LibraryCall(StaticValue):
 
 
 class _Named:
-    """A function whose last arguments are passed by name. It converts the numbers by which programs represent
-    dtypes."""
+    """A function whose last arguments are passed by name. It converts an argument named ``dtype``, a number in
+    programs, to the dtype."""
 
     def __init__(self, function: Callable[..., Any], positional: int, names: tuple[str, ...]) -> None:
         self.function = function

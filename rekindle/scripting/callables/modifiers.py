@@ -206,7 +206,8 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
         target_type: a class, a type of ``typing``, or a tuple of these.
 
     Raises:
-        TypeError: ``target_type`` is something else.
+        TypeError: ``target_type`` is something else, or is a type with arguments other than those of lists, dicts,
+            tuples and unions, and ``obj`` is of its class.
 
     Example:
         >>> from typing import List
@@ -229,6 +230,8 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
     if origin is dict:
         return all(isinstance_(key, args[0]) and isinstance_(item, args[1]) for key, item in obj.items())
     if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return all(isinstance_(item, args[0]) for item in obj)
         wanted = () if args == ((),) else args
         return len(obj) == len(wanted) and all(map(isinstance_, obj, wanted))
     raise TypeError(f"isinstance cannot test whether a value is a {target_type}")

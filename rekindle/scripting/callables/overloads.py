@@ -128,7 +128,8 @@ def _declarations_in(filename: str, lines: list[str]) -> list[tuple[str, int]]:
 
 
 def _declarations(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the name of each function declared in the source ``text``, and the index of its first line."""
+    """Yield the name of each module-level function in ``text`` under a decorator called ``_overload``, and the index of
+    the decorator's line."""
     line = counted = 0
     at = text.find("_overload")
     while at >= 0:
@@ -141,8 +142,8 @@ def _declarations(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _declaration_at(index: int, lines: list[str], function: types.FunctionType) -> types.FunctionType | None:
-    """Return the overload declared at a line, as a function without its decorators; None if the decorators are not
-    those of PyTorch's overloads."""
+    """Return the overload declared at a line, as a function without its decorators, whose definition is executed. None
+    if no decorator is that of PyTorch's overloads, or the source cannot be parsed."""
     code, names = function.__code__, function.__globals__
     try:
         tree = ast.parse("".join(inspect.getblock(lines[index:])))
@@ -163,7 +164,7 @@ def _declaration_at(index: int, lines: list[str], function: types.FunctionType) 
 
 
 def _value_of(expression: ast.expr, names: dict[str, Any]) -> object:
-    """Return the object of a dotted name; None for other expressions."""
+    """Return the object of a dotted name; None if it is not defined, and for other expressions."""
     if isinstance(expression, ast.Attribute):
         return getattr(_value_of(expression.value, names), expression.attr, None)
     return names.get(expression.id) if isinstance(expression, ast.Name) else None

@@ -25,7 +25,6 @@ from typing import Any, Final, Protocol
 from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.frontend.dialect import DIALECT
-from rekindle.ir.bitcode.digest import MANGLE
 from rekindle.ir.bitcode.reader import GraphReader, check_operators
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
@@ -385,7 +384,7 @@ _LOADED: Final[dict[tuple[str, Encoded, tuple[int, ...]], GraphFunction]] = {}
 def _library_function(name: str, library_name: str, content: Encoded, references: References) -> GraphFunction:
     key = library_name, content, tuple(map(id, references.objects))
     if key not in _LOADED:
-        made = GraphFunction(unique_name(MANGLE.sub("", name)), library_name=library_name)
+        made = GraphFunction(unique_name(name), library_name=library_name)
         reader, schema = _decoded(content, references)
         made.define(reader(), schema)
         _LOADED[key] = made
@@ -396,8 +395,8 @@ def _library_function(name: str, library_name: str, content: Encoded, references
 
 
 def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
-    """Encode the graph and the schema of a function, each with tables of its own. Types and functions that are not in
-    ``references`` are encoded too.
+    """Encode the graph and the schema of a function, each with tables of its own. Classes and functions to which they
+    refer must be in ``references``.
 
     Raises:
         NotKept: the schema has variadic arguments, an overload name, or parts that only schemas of operators have.

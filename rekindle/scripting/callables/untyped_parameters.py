@@ -32,7 +32,8 @@ from rekindle.syntax.views import Def, Param
 
 
 def is_callable(annotation: object) -> bool:
-    """Return whether an annotation is a function type: ``Callable[[int], int]``, also as an Optional."""
+    """Return whether an annotation is a function type, ``Callable[[int], int]``, or has one as a part, such as an
+    Optional of one. A string is if it contains ``Callable``."""
     if isinstance(annotation, str):
         return "Callable" in annotation
     if annotation is typing.Callable or annotation is collections.abc.Callable:
@@ -63,8 +64,9 @@ def _is_plain(annotation: object) -> bool:
 
 
 def is_untyped(annotation: object, resolver: PythonResolver) -> bool:
-    """Return whether an annotation is not a type of programs: it stands for a function, any container, or a Python
-    object. Return False for an annotation with an undefined name, which is reported elsewhere."""
+    """Return whether an annotation is not a type of programs: it denotes a function, any container, or a Python object.
+    Return False for an enum, and for a string that is not an expression or has an undefined name: other code reports
+    their errors."""
     if is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS):
         return True
     try:
@@ -101,7 +103,7 @@ def open_parameters(function: types.FunctionType) -> frozenset[str]:
 
 def without_open(definition: Def, function: types.FunctionType) -> Def:
     """Return the definition without the annotations that do not specify a type: those that :func:`open_parameters`
-    returns."""
+    returns, except those of ``*args`` and ``**kwargs``."""
     names = open_parameters(function)
     if not names:
         return definition
@@ -126,9 +128,10 @@ def closed(
     """Return the definition with the parameters that Python can pass, the types of parameters that can only be None,
     and the values of the parameters removed from it.
 
-    A parameter of :func:`open_parameters` is removed if it has a default, its value; with the default None it stays.
-    ``*args`` and ``**kwargs`` of methods are removed as empty. Other functions with them can only be called by compiled
-    functions.
+    A parameter of :func:`open_parameters` is removed if it has a default, which becomes its value; with the default
+    None it stays. Positional parameters after a removed one can only be passed by name. ``*args`` and ``**kwargs`` of
+    methods are removed as empty, unless only ``self`` would be left: then nothing is removed. Other functions with them
+    can only be called by compiled functions.
     """
     names = open_parameters(function)
     variadic = is_method and any(param.is_variadic for param in definition.params)

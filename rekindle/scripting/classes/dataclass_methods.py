@@ -18,15 +18,15 @@ from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 
 
-def check_dataclass(cls: Any, range: SourceRange) -> None:
-    """Reject dataclasses that programs do not support.
+def check_dataclass(cls: Any, declared: dict[str, Type], range: SourceRange) -> None:
+    """Reject dataclasses that programs do not support. ``declared`` has the types of the fields.
 
     Raises:
         NotScriptableError: an Optional field has a default_factory. None cannot be distinguished from the default, for
             which the compiled ``__init__`` calls the factory.
     """
     for item in _parameters(cls):
-        if item.default_factory is not dataclasses.MISSING and "Optional" in str(item.type):
+        if _is_made(item) and declared[item.name].is_optional:
             raise NotScriptableError(
                 f"the field '{item.name}' of the dataclass '{cls.__name__}' may be None and has a default_factory",
                 range,
@@ -174,7 +174,8 @@ def _assignment(item: Any) -> list[str]:
 
 def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
     """Return the source of a comparison method that compares field by field, as Python compares tuples. None equals
-    only None; programs have no operator for it. An object equals itself whatever its fields are."""
+    only None, and is not ordered: the other methods raise TypeError. An object equals itself whatever its fields
+    are."""
     lines = [f"if self is other: return {name in _OF_EQUALS}"]
     for item in dataclasses.fields(cls):
         if not item.compare:

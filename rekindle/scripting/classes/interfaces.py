@@ -76,7 +76,7 @@ def interface_type(cls: type, range: SourceRange) -> InterfaceType:
     """Return the interface type of a class marked as an interface; it is stored with the class.
 
     Raises:
-        NotScriptableError: the class declares something other than methods.
+        NotScriptableError: the class declares an attribute, a property, or a static or class method.
         CompileError: a method has a body other than ``pass``, or its signature is not valid.
     """
     found = kept_type(cls)

@@ -85,7 +85,7 @@ _HEAP_TYPE: Final = 1 << 9
 
 def may_be_script_class(cls: type) -> bool:
     """Return whether ``cls`` is an ordinary Python class, which programs may use: not a builtin, an enum or a module
-    class."""
+    class, and without methods that are not written in Python."""
     if (
         not cls.__flags__ & _HEAP_TYPE
         or issubclass(cls, _NO_SCRIPT_CLASSES)
@@ -119,8 +119,9 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
 
 
 def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> ClassType:
-    """Return the type of the objects of ``cls``, created on the first call. If ``__init__`` cannot be compiled, the
-    error is added to ``diagnostics``, and the result is an incomplete type, which is not stored with the class.
+    """Return the type of the objects of ``cls``, created on the first call. If ``__init__`` cannot be compiled, or the
+    class lacks methods of an interface from which it derives, the error is added to ``diagnostics``, and the result is
+    an incomplete type, which is not stored with the class.
 
     Raises:
         NotScriptableError: the class has something that script classes do not support.
@@ -145,8 +146,8 @@ def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> Class
 
 
 def compile_class(cls: type) -> None:
-    """Compile all methods and properties of ``cls``. Errors are reported together; if the class has bases, those of
-    ``__init__`` alone.
+    """Compile all methods of ``cls``, except class methods, and all properties. Errors are reported together; if the
+    class has bases, those of ``__init__`` alone.
 
     Raises:
         CompileError: a method or property cannot be compiled.
@@ -190,7 +191,6 @@ def _check(cls: type, range: SourceRange) -> None:
                 hint="decorate it with @dataclass, too",
                 cause=Cause.INVALID_CLASS,
             )
-        check_dataclass(cls, range)
     if not may_be_script_class(cls):
         raise NotScriptableError(
             f"the class '{cls.__name__}' cannot be compiled: not all of its methods are written in Python",
@@ -217,8 +217,8 @@ def lineage(cls: type) -> list[type]:
 
 
 def members_of(cls: type) -> dict[str, tuple[Any, type]]:
-    """Return the definitions in the bodies of the class and of its bases, each with the class that contains it; the
-    bases first."""
+    """Return the definitions in the bodies of the class and of its bases by name, each with the class that contains it;
+    the bases first. A class overrides its bases."""
     found: dict[str, tuple[Any, type]] = {}
     for owner in reversed(lineage(cls)):
         for name, member in vars(owner).items():
@@ -261,6 +261,7 @@ class _Filler:
         generated = self.generated = generated_methods(self.cls) if dataclasses.is_dataclass(self.cls) else []
         self.type.is_frozen = is_frozen(self.cls)
         if "__init__" in generated:
+            check_dataclass(self.cls, declared, range)
             for item in dataclasses.fields(self.cls):
                 check_attribute(self.cls.__name__, item.name, declared[item.name], range)
                 self.type.add_attribute(item.name, declared[item.name], is_declared=True)
@@ -359,8 +360,9 @@ class _Filler:
 
     def inherited(self, name: str, after: type, declared: dict[str, Type] | None, value: Value) -> SugaredValue | None:
         """Return the method of ``value`` that ``super().name`` refers to in a method of the class ``after``, compiled
-        for objects of this class. Return None if no class following ``after`` in the lookup order has a method of that
-        name. ``declared`` are the declared types of attributes while ``__init__`` is compiled, else None."""
+        for objects of this class. Return None if no class following ``after`` in the lookup order has that name, or the
+        first one with it has no function there. ``declared`` are the declared types of attributes while ``__init__`` is
+        compiled, else None."""
         order = lineage(self.cls)
         for owner in order[order.index(after) + 1 :]:
             member = vars(owner).get(name)
@@ -436,16 +438,18 @@ class _Filler:
 
 
 def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
-    """Return whether the annotation is ``ClassVar``, or ``Final`` of an attribute assigned in the body of the class."""
+    """Return whether the annotation is ``ClassVar``, or ``Final`` of an attribute assigned in the body of the class
+    that is not a field of a dataclass."""
     if is_final(annotation):
-        return name in members_of(cls)
+        return name in members_of(cls) and name not in getattr(cls, "__dataclass_fields__", ())
     if isinstance(annotation, str):
         return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
     return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
 
 
 def _takes_unannotated(function: FunctionType) -> bool:
-    """Return whether the method has a parameter other than ``self`` without an annotation."""
+    """Return whether the method has no overloads, and has a parameter other than ``self`` without an annotation, or
+    with one that is not a type."""
     return may_be_generic(function) and any(
         item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
         for item in list(inspect.signature(function).parameters.values())[1:]

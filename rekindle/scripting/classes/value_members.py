@@ -94,8 +94,9 @@ _METHODS: Final[dict[str, type[Replace | AsDict]]] = {"_replace": Replace, "_asd
 
 
 def member(range: SourceRange, graph: Graph, value: Value, name: str) -> SugaredValue | None:
-    """Return the member ``name`` that the class of a NamedTuple or an enum defines. A property is evaluated. Return
-    None if there is no such member, for other values, and in a graph that does not follow Python."""
+    """Return the method or property ``name`` that the class of a NamedTuple or an enum defines, or ``_fields``. A
+    property is evaluated. Return None if there is none, for other values, and in a graph that does not follow
+    Python."""
     type = value.type
     if not graph.follows_python or not isinstance(type, (TupleType, EnumType)) or type.python_class is None:
         return None

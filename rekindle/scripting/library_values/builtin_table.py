@@ -66,7 +66,7 @@ _COMPILED_FROM_SOURCE: Final = ("stft", "lu", "cdist", "norm", "unique", "unique
 
 def builtin_kind(function: object) -> str | None:
     """Return the kind of the operator for ``function``, such as ``aten::add``; None if there is none. A Python function
-    or class whose operator does not exist has none."""
+    or class whose operator does not exist has none; a builtin function of PyTorch has one even then."""
     function = _behind_torch_compile(function)
     kind = _TABLE.get(id(function))
     if kind is None:

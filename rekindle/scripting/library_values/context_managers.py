@@ -124,7 +124,8 @@ _types: dict[type, ClassType] = {}
 
 
 class ContextManagerValue(SugaredValue):
-    """A class of context managers. A call creates a context manager."""
+    """A class of context managers. A call creates a context manager; ``torch.set_grad_enabled(…)`` as a statement sets
+    the mode instead."""
 
     def __init__(self, cls: type) -> None:
         self.cls = cls

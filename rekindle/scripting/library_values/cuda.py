@@ -253,7 +253,7 @@ class AutocastGpuDtype(StaticValue):
 
 
 class GeneratorClass(BuiltinFunction):
-    """``torch.Generator``. The operator takes the device by its name only."""
+    """``torch.Generator``. The operator takes the device as a keyword argument only."""
 
     def __init__(self) -> None:
         super().__init__("aten::Generator")

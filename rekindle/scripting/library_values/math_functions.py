@@ -84,7 +84,7 @@ class MathFunction(BuiltinFunction):
         return NamedValue(value, range=argument.range)
 
     def _real(self, argument: NamedValue, call: CallSite) -> NamedValue:
-        """Return the argument; if it is a number that may be complex, emit a check that raises if it is."""
+        """Emit a check that raises if the argument, a number, is complex. Return the argument."""
         value = SimpleValue(argument.materialize(call.graph))
         library_function("check_real").call_with(call.range, call.graph, [value], {})
         return NamedValue(value.value, range=argument.range)

@@ -26,7 +26,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
     """Return the edit that replaces ``name``, at the end of ``range``, by the suggestion in ``hint``; None if ``hint``
-    has none."""
+    has none, or ``range`` does not end with ``name``."""
     found = re.fullmatch(r"did you mean '(\w+)'\?", hint or "")
     if found is None or not range.text.endswith(name):
         return None
@@ -34,8 +34,8 @@ def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
 
 
 class UnusableValue(SugaredValue):
-    """A Python object that programs cannot use. Each use raises an error that states the kind of object and a
-    suggestion."""
+    """A Python object that programs cannot use, other than as a type. Each use raises an error that states the kind of
+    object and a suggestion."""
 
     def __init__(self, obj: Any, name: str | None = None) -> None:
         self.obj = obj

@@ -48,8 +48,9 @@ def visible_members(owner: type) -> Iterator[tuple[str, object]]:
 
 
 def _is_pytorchs(name: str, value: object) -> bool:
-    """Return whether PyTorch's source of ``nn.Module`` defines a member, or one that a tool patches, such as
-    ``__call__``. A function is recognized by its file, since one that wraps it may have its name and module."""
+    """Return whether a member of ``nn.Module`` is PyTorch's own: a function from the file of ``nn.Module``, or another
+    object with its module. A wrapper of a function may have the function's name and module. Names that begin with
+    ``__`` count as PyTorch's, since tools patch them."""
     if name.startswith("__"):
         return True
     if isinstance(value, FunctionType):

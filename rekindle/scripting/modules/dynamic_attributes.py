@@ -30,7 +30,8 @@ _MISSING = object()
 
 
 def may_be_created_by_method(cls: type, name: str) -> bool:
-    """Return whether a method of the class other than ``__init__`` assigns an attribute ``name``."""
+    """Return whether a method of the class other than ``__init__`` assigns an attribute ``name`` of some object, or
+    calls ``setattr`` and contains the string ``name``."""
     return name in _names_in_methods(cls).assigned
 
 
@@ -68,8 +69,12 @@ def _read(code: CodeType, names: _Names) -> None:
 
 def dynamic_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
     """Return the slot of an attribute that a method assigns; it is added to the class type if it is new. Its type is
-    the one that the class declares, that of a value in the class, or ``type``. Return None if no method assigns the
-    attribute, or none of these is known. An existing slot of any kind is returned as it is."""
+    the one that the class declares, that of a value in the class, or ``type``. An existing slot of any kind is returned
+    as it is.
+
+    Return None if ``name`` is a property, if ``type`` is None and no method assigns the attribute, if the class has an
+    object other than a number, string, container, tensor or None under the name, or if no type is known.
+    """
     slot = concrete.type.attributes.get(name)
     if slot is not None or name in concrete.type.properties:
         return slot
@@ -133,8 +138,8 @@ def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
 
 
 def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: SourceRange, graph: Graph) -> None:
-    """Add the slot of an attribute that is assigned for the first time, unless it has one. The caller emits the
-    assignment.
+    """Add the slot of an attribute that is assigned for the first time, unless it has one or cannot have one. The
+    caller emits the assignment.
 
     Raises:
         RestartEmission: the same graph has read or tested the attribute before.

@@ -49,8 +49,8 @@ def refusals_of(concrete: ConcreteModuleType) -> list[CompileError]:
 
 @lru_cache(maxsize=512)
 def _filled_dicts(cls: type) -> frozenset[str]:
-    """Return the names of the dict attributes whose items are assigned in methods of the class other than ``__init__``.
-    All other empty dicts are compile-time constants."""
+    """Return the names of attributes to whose items methods of the class other than ``__init__`` assign. All other
+    empty dicts are compile-time constants."""
     found: set[str] = set()
     for base in owners_of(cls):
         if base is not torch.nn.Module and issubclass(base, torch.nn.Module):

@@ -97,7 +97,8 @@ class HookedCall:
         ).output
 
     def _arguments(self, found: Value, before: Value) -> Value:
-        """Return the result of a pre-hook as a tuple; a value that is not a tuple becomes a tuple of one."""
+        """Return the result of a pre-hook as a tuple, or ``before`` where it is None at run time. A value that is not a
+        tuple becomes a tuple of one."""
         found = self._or(found, before)
         return found if isinstance(found.type, TupleType) else self._pack([found])
 
@@ -114,7 +115,7 @@ class HookedCall:
         return FunctionValue(record).call(CallSite(self.range, self.graph, args)).as_value(self.range, self.graph)
 
     def _record(self, hook: Any) -> GraphFunction:
-        """Return the compiled hook. Hooks are compiled separately for each type of module.
+        """Return the record of the hook, which is compiled on first use, separately for each type of module.
 
         Raises:
             NotScriptableError: the hook is not a function.

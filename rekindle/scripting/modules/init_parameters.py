@@ -47,7 +47,7 @@ def learn_parameters(
     a call. Return whether a recorded type has changed.
 
     Where two types have no join, as an int and a Tensor, the recorded one stays. With ``may_replace`` the argument's
-    type replaces it, because the recorded one comes from another program.
+    type replaces it, because the recorded one comes from another program, unless the parameter has a default.
     """
     known = shown_parameters(cls, init)
     parameters = list(inspect.signature(init).parameters.values())[1:]

@@ -73,12 +73,13 @@ def gather_facts(
     module: torch.nn.Module, type_of_module: PartType = module_type_of, *, for_trace: bool = False
 ) -> ModuleFacts:
     """Return the properties of ``module`` that compiled code may depend on. ``type_of_module`` returns the types of its
-    submodules. ``for_trace`` accepts parameter types that only Python supports, and treats every tensor as a plain
-    tensor regardless of declarations.
+    submodules. ``for_trace`` accepts modules that only Python can run, and treats every tensor as a plain tensor
+    regardless of declarations.
 
     Raises:
-        NotScriptableError: the module was not initialized, or only Python can run it: it is distributed, or has
-            parametrizations or backward hooks.
+        NotScriptableError: the module was not initialized, was compiled by ``torch.jit``, or has lazy parameters or
+            buffers. Unless ``for_trace``, also if only Python can run it: it is distributed, or has parametrizations or
+            backward hooks.
     """
     if not for_trace:
         check_not_distributed(module)
@@ -225,8 +226,8 @@ class _Gatherer:
     # ------------------------------------------------------------------------------------------------------ annotations
 
     def _declared(self, name: str) -> Type | NotInferable | None:
-        """Return the type that the class declares for an attribute; None if it declares none, or a module class; the
-        reason if the annotation is not a type of programs."""
+        """Return the type that the class declares for an attribute; None if it declares none, a module class, or
+        ``Final`` alone; the reason if the annotation is not a type of programs."""
         entry = self.annotations.get(name)
         if entry is None:
             return None
@@ -296,10 +297,11 @@ def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_o
 
 
 def check_initialized(module: torch.nn.Module) -> None:
-    """Reject a module whose ``__init__`` was not completed, and one made by ``torch.jit``.
+    """Reject a module that ``nn.Module.__init__`` has not initialized, one made by ``torch.jit``, and one with a lazy
+    parameter or buffer, which has no shape yet.
 
     Raises:
-        NotScriptableError: the module is such a module, or has a parameter or buffer without a shape.
+        NotScriptableError: the module is such a module.
     """
     name = type(module).__name__
     if isinstance(module, torch_jit.SCRIPT_MODULE) and not isinstance(module, ScriptModule):

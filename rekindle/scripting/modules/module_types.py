@@ -142,7 +142,8 @@ class ConcreteModuleType:
         return None if modifier_of(found) is Modifier.COPIED else found
 
     def method_function(self, name: str) -> FunctionType | None:
-        """Return the Python function that is to be compiled as the method ``name``; None where there is none."""
+        """Return the Python function that is to be compiled as the method ``name``; None if there is none, or it is
+        left to Python."""
         function = self.facts.methods.get(name) or self.class_function(name)
         return None if function is None or is_left_to_python(function) else function
 

@@ -167,7 +167,8 @@ def compile_method(
     function: FunctionType,
     declaration: FunctionType | None = None,
 ) -> None:
-    """Compile a function of the module's class as a method into ``record``, or load its compiled form from disk.
+    """Compile a function of the module's class as a method into ``record`` and store the result on disk if possible, or
+    load it from there.
 
     Raises:
         CompileError: the function cannot be compiled, or is the ``forward`` of a submodule with hooks that was not
@@ -377,9 +378,9 @@ class ModuleValue(SugaredValue):
         return function_value(function, PythonResolver.of_function(function))
 
     def _from_class(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        """Return the definition of ``name`` in the class, or the function with which the module replaces a method of
-        its class: functions left to Python, static and class methods, constants. Return None if the class has no such
-        name, or a method that is compiled.
+        """Return the sugared value of ``name`` in the class, or of the function with which the module replaces a method
+        of its class: functions left to Python, static and class methods, constants. Return None if the class has no
+        such name, or a method that is compiled.
 
         Raises:
             NotScriptableError: ``name`` is a property that is marked as not to be compiled.
@@ -536,6 +537,7 @@ class ModuleValue(SugaredValue):
 
         Raises:
             UnsupportedError: there are no items, or an item is not a submodule.
+            TypeMismatchError: an item does not implement the interface ``type_hint``.
         """
         parts = [self.facts.submodules.get(name) for name in self.facts.items]
         if not parts or None in parts:

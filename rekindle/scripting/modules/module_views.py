@@ -23,8 +23,8 @@ _TREE_VIEWS: Final = (
 
 
 def is_view_of_items(concrete: ConcreteModuleType, name: str) -> bool:
-    """Return whether ``name`` is ``keys``, ``values`` or ``items`` of an ``nn.ModuleDict`` whose class does not
-    override it."""
+    """Return whether ``name`` is ``keys``, ``values`` or ``items`` of an ``nn.ModuleDict`` or ``nn.ParameterDict``
+    whose class does not override it."""
     if name not in _DICT_VIEWS or not concrete.facts.is_dict:
         return False
     return getattr(getattr(concrete.python_class, name), "__module__", None) == torch.nn.ModuleDict.__module__

@@ -413,7 +413,8 @@ def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> GraphFunct
 def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any:
     """Return an attribute of a compiled module that was not compiled with it: methods left to Python, methods that are
     compiled on access, overloaded methods, properties, static methods and constants of the class. Return None if there
-    is none, for special names such as ``__len__``, and for modules that were not compiled from Python."""
+    is none, for names that begin with ``__`` or that :class:`torch.nn.Module` defines itself, except ``forward``, and
+    for modules that were not compiled from Python."""
     binding = module._rekindle_binding
     if not isinstance(binding, ModuleBinding) or name.startswith("__"):
         return None

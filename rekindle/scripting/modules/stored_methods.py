@@ -69,7 +69,8 @@ class _Tree:
 
     @property
     def is_as_described(self) -> bool:
-        """Return whether the types are as they were described: no method has added or changed an attribute since."""
+        """Return whether the types are as they were described: no attribute was added or changed since, and no method
+        was added that the class does not define."""
         for member, slots in self.slots:
             if member.queried or member.assumed or len(slots) != len(member.type.attributes):
                 return False

@@ -47,7 +47,7 @@ def text(s: Optional[str]) -> str:
 
 
 @program("optional.checked", ("a",), (None,), torch="refuses")
-def text_behind(s: Optional[str]) -> str:
+def concatenated_text(s: Optional[str]) -> str:
     return "!" + s
 
 

@@ -47,7 +47,8 @@ class AliasDbView:
         return self.ir.may_contain_alias(self._values(a), self._values(b))
 
     def has_writers(self, subject: Any) -> bool:
-        """Return whether some node may write to a value, or to an input or output of a node.
+        """Return whether some node may write to a value; for a node: to an input or output, or, unless the view
+        descends into calls, to other memory that it reads.
 
         Raises:
             GraphError: the view descends into calls, and a value is not of the outermost block.
@@ -67,8 +68,8 @@ class AliasDbView:
         return self.ir.move_before_topologically_valid(node.ir, place.ir)
 
     def __str__(self) -> str:
-        """Return the pairs of values that may alias, one a line; the values in the wildcard set, which may escape while
-        the graph runs; and those that are written to."""
+        """Return a line for each pair of values that may alias, for each value in the wildcard set, which may alias
+        values outside of the graph, and for each value that is written to."""
         lines = [f"%{a.name} may alias %{b.name}\n" for a, b in self._pairs()]
         for value in self._with_memory():
             if self.ir.memory(value) & self.ir.wildcard_memory:

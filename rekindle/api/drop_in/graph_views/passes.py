@@ -65,7 +65,8 @@ def inline_with_scopes(graph: Graph) -> None:
 
 
 def _scope_of_callee(call: Node) -> str:
-    """Return the scope of the callee: that of the call, followed by the path of the module whose method is called."""
+    """Return the scope of the callee: that of the call, followed by the path of the module whose method is called; the
+    scope of the call alone if that module is not read from a block's input, and for functions."""
     path: list[str] = []
     value: Value = call.inputs[0]
     while call.kind == "prim::CallMethod" and value.node.kind == "prim::GetAttr":

@@ -167,7 +167,7 @@ class NodeView(AttributeAccess, _View[Node]):
         return ".".join(name for name, _ in self.ir.callstack)
 
     def sourceRange(self) -> str:
-        """Return the place in the source, ``file:line:column``, and the lines there."""
+        """Return the place in the source, ``file:line:column``, and the lines there; empty if it is not known."""
         return f"{self.ir.range.place}\n{self.ir.range.highlight()}" if self.ir.range.is_known else ""
 
     def schema(self) -> str:
@@ -525,7 +525,7 @@ class GraphView(_View[Graph]):
     @contextmanager
     def insert_point_guard(self, place: NodeView | BlockView) -> Iterator[None]:
         """Set the insertion point within the ``with`` block, before a node or at the end of a block, and restore it
-        afterwards."""
+        afterwards. If its node has been removed by then, it is the end of the graph."""
         saved = self.ir.insert_point
         self.setInsertPoint(place)
         try:
