@@ -14,6 +14,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.ir import subgraph_execution
+from rekindle.runtime.executor import prepare
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.plans.first_run import runs_once
 from rekindle.runtime.version import Version
@@ -149,6 +150,16 @@ def test_versions_are_asked_how_they_run(called: bool) -> None:
         version.function(torch.ones(3), 2)
     assert version.runs_as == planned.runs_as
     assert (version.plan is None) == (planned.plan is None)
+
+
+def test_compile_leaves_nothing_to_the_first_call() -> None:
+    scripted = rekindle.script(lambda x: x.cumsum(0).exp())
+    scripted.compile(torch.ones(3))
+    version = prepare(scripted._record, (torch.ones(3),))
+    planned = version.function
+    assert type(planned) is type(Version.of(version.graph.copy(), "compiled").function)
+    scripted(torch.ones(3))
+    assert version.function is planned
 
 
 def test_programs_that_were_called_once_are_freed() -> None:
