@@ -1,13 +1,12 @@
-"""Compile times of small modules of ``torch.nn``: ``script`` and the first calls, beside ``torch.jit``.
+"""Compile times of small modules of ``torch.nn``: ``script`` and the first calls, compared with ``torch.jit``.
 
-Both compilers are loaded, and used on a program of no interest, before a process is forked for each measurement: what a
-compiler loads once is not counted. They find nothing on disk then: a compiler that reads its results loads less, and
-the forked processes would load the rest. The forked process first writes to all pages of memory that Python's objects
-are in, or it would copy each page when the compiler first touches it. It finds nothing on disk; a third process finds
-what rekindle left there. Times are of the processor, and a row is the median over the rounds, in which the compilers
-take turns.
+Both compilers compile a small program, then a process is forked for each measurement, so that loading the compilers is
+not included. The caches on disk are empty, for the small program too: otherwise the compiler would not load all of its
+parts, and the forked processes would. A forked process first writes to all pages of memory that hold Python objects;
+otherwise the first write of the compiler to a page would copy it. A further process uses the cache that rekindle has
+written. Times are processor times; medians over the rounds are reported, in which the compilers alternate.
 
-What a compiler leaves to calls that repeat is in the columns of the calls that follow, up to the fourth.
+Work that a compiler leaves to later calls is in the columns of the following calls, up to the fourth.
 """
 
 from __future__ import annotations

@@ -114,7 +114,12 @@ class Await(Generic[T]):
         callback(self)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the result: in Python an Await may be used as its result."""
+        """Return an attribute of the result, which is computed if need be: in Python an Await may be used as its
+        result.
+
+        Raises:
+            AttributeError: ``name`` begins with two underscores, or the result has no such attribute.
+        """
         if name.startswith("__"):
             raise AttributeError(f"'Await' has no attribute '{name}'")
         return getattr(self.wait(), name)

@@ -1,7 +1,8 @@
-"""Functions of Python's standard library for which TorchScript has no operator, and whose last digit cannot be
-reproduced with other operators.
+"""Operators of Python that TorchScript lacks: functions of the standard library whose last digit cannot be reproduced
+with other operators, and dicts and lists of other types.
 
-They run as Python's own functions. Archives say them by operators of tensors, whose last digit may be another.
+They run as Python's own functions. Archives hold operators of tensors in place of the functions, whose last digit may
+be another.
 """
 
 from __future__ import annotations

@@ -161,7 +161,8 @@ def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) ->
 
 
 def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
-    """Return for each argument whether it must be passed: a constant equal to its default need not."""
+    """Return for each argument whether it must be passed: a constant equal to its default need not, except for
+    :data:`ALWAYS_PASSED`."""
     return [
         argument.name in ALWAYS_PASSED
         or not (argument.has_default and _is_same(value.to_python(_UNKNOWN), argument.default))

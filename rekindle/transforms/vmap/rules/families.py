@@ -1,7 +1,7 @@
 """Rules that whole families of operators share: which operators, and how the rule follows from the schema.
 
-Every function here writes the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules` documents its
-syntax.
+The functions in :data:`FAMILIES` write the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules`
+documents its syntax.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _in_place(schema: FunctionSchema, names: list[str]) -> str | None:
 
 
 def along(schema: FunctionSchema) -> str:
-    """Return the source of the rule for an operator along ``dim`` whose results have the sizes of ``self``."""
+    """Return the source of the rule for an operator along ``dim`` whose results have the rank of ``self``."""
     made = call(schema, self="lifted(self)", dim="inner(self, dim)")
     return _lowered(schema, made)
 
