@@ -62,7 +62,8 @@ class Await(Generic[T]):
         return (self._value,) if self._given is None else tuple(self._given.arguments)
 
     def wait(self) -> T:
-        """Return the result; compute it if it has not been. An error of the computation is raised each time."""
+        """Return the result; compute it if it has not been. If the computation raises, so does this call, and the next
+        one computes again. A call blocks while another thread computes."""
         while self._call is not None:
             call = self.claim()
             if call is None:
