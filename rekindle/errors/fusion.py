@@ -58,5 +58,5 @@ class NotFusedError(RekindleError):
     def __init__(self, name: str, blockers: tuple[FusionBlocker, ...]) -> None:
         self.name = name
         self.blockers = blockers
-        head = f"'{name}' is not fused as a whole: this runs outside of kernels"
+        head = f"'{name}' is not fused as a whole: this is outside of kernels"
         super().__init__("\n\n".join([head, *map(str, blockers)]))

@@ -54,7 +54,7 @@ def unit(source: str) -> rekindle.CompilationUnit:
 
 def test_everything_that_is_not_fused(strategy: str) -> None:
     assert refused(unit(UNFUSED).total, torch.ones(3)) == (
-        "'total' is not fused as a whole: this runs outside of kernels\n"
+        "'total' is not fused as a whole: this is outside of kernels\n"
         "\n"
         "aten::logcumsumexp: kernels do not know this operator\n"
         "    def total(x):\n"
@@ -117,7 +117,7 @@ def f(x):
 def test_kernels_that_cannot_be_made_for_the_inputs(strategy: str) -> None:
     f = unit(TANH).f
     assert refused(f, torch.ones(2, dtype=torch.complex64)) == (
-        "'f' is not fused as a whole: this runs outside of kernels\n"
+        "'f' is not fused as a whole: this is outside of kernels\n"
         "\n"
         "aten::tanh, aten::mul: a kernel was to run them, but no kernel can be made for such inputs: elements of "
         "torch.complex64\n"
@@ -144,7 +144,7 @@ def test_transforms_have_to_see_each_operator(strategy: str) -> None:
 @pytest.mark.parametrize("strategy", ["simple", "profiling"], indirect=True)
 def test_strategies_without_kernels(strategy: str) -> None:
     assert refused(unit(TANH).f, torch.ones(2)) == (
-        "'f' is not fused as a whole: this runs outside of kernels\n"
+        "'f' is not fused as a whole: this is outside of kernels\n"
         "\n"
         "aten::tanh: the strategy of execution makes no kernels\n"
         "    def f(x):\n"
@@ -167,7 +167,7 @@ def test_the_interpreter(strategy: str) -> None:
     with rekindle.optimized_execution(False):
         text = refused(f, torch.ones(2))
     assert text == (
-        "'f' is not fused as a whole: this runs outside of kernels\n"
+        "'f' is not fused as a whole: this is outside of kernels\n"
         "\n"
         "aten::tanh: optimized_execution(False) has the interpreter run it as it was compiled\n"
         "    def f(x):\n"

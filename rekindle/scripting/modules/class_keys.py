@@ -1,10 +1,10 @@
-"""Class keys: the contents of a module's class, as part of the key by which modules share their type. Compiled code
-depends on the methods and constants of the class, which Python may change afterwards."""
+"""Class keys: the contents of a module's class, and of objects that its methods read at compile time, as part of the
+key by which modules share their type. Python may change these afterwards."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Final
 
@@ -79,6 +79,27 @@ def constant_key(value: object) -> object:
     if isinstance(value, (tuple, list)):
         return (type(value), tuple(map(_value_key, value)))
     return (type(value), repr(value) if isinstance(value, (float, complex)) else value)
+
+
+_MAX_DEPTH: Final = 3
+"""Number of levels of objects that :func:`object_key` looks into; deeper ones are compared by identity."""
+
+
+def object_key(obj: object, depth: int = 0) -> object:
+    """Return a key that is equal as long as ``obj``, an object that programs read at compile time, is the same object
+    with the same attributes and items, and its class has the same members."""
+    if isinstance(obj, (enum.Enum, *SIMPLE_CONSTANTS)):
+        return constant_key(obj)
+    if depth > _MAX_DEPTH or isinstance(obj, (type, torch.Tensor, torch.nn.Module, *_BY_IDENTITY)):
+        return _Same(obj)
+    items: object = ()
+    if isinstance(obj, Mapping):
+        items = tuple((object_key(key, depth + 1), object_key(value, depth + 1)) for key, value in obj.items())
+    elif isinstance(obj, (tuple, list)):
+        items = tuple(object_key(item, depth + 1) for item in obj)
+    state = getattr(obj, "__dict__", {})
+    attributes = tuple((name, object_key(value, depth + 1)) for name, value in state.items())
+    return _Same(obj), class_key(type(obj)), items, attributes
 
 
 class _Same:

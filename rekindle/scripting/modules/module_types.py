@@ -24,7 +24,7 @@ from rekindle.scripting.annotations import class_annotations
 from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
-from rekindle.scripting.modules.class_keys import class_key, constant_key
+from rekindle.scripting.modules.class_keys import class_key, constant_key, object_key
 from rekindle.scripting.modules.class_members import find_member
 
 
@@ -93,7 +93,7 @@ class ModuleFacts:
             tuple((name, id(function)) for name, function in self.methods.items()),
             tuple((name, id(part)) for name, part in self.submodules.items()),
             tuple(self.failed.items()),
-            tuple((name, id(obj)) for name, obj in self.objects.items()),
+            tuple((name, object_key(obj)) for name, obj in self.objects.items()),
             self.items,
             self.repeated,
             self.repeated_children,

@@ -1,0 +1,58 @@
+"""Objects that are read at compile time: modules that are scripted after a change of such an object use its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.scripting.modules.module_inference import module_type_of
+
+
+class Config:
+    """A class that does not compile, since its ``__init__`` takes any options."""
+
+    def __init__(self, **options: Any) -> None:
+        self.__dict__.update(options)
+
+
+class Block(nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.config.table["function"](x) * self.config.heads + self.config.inner.size
+
+
+def new_config() -> Config:
+    found = Config(heads=2, inner=Config(size=1), table={"function": torch.neg, "unused": 0})
+    found.__dict__["owner"] = found
+    return found
+
+
+def test_changes_of_an_object_affect_modules_that_are_scripted_later() -> None:
+    config, x = new_config(), torch.ones(2)
+    first = Block(config)
+    compiled = rekindle.script(first)
+    torch.testing.assert_close(compiled(x), first(x))
+    before = compiled(x)
+    for name, value in (("heads", 5), ("heads", 5.0), ("inner", Config(size=7)), ("table", {"function": torch.relu})):
+        setattr(config, name, value)
+        torch.testing.assert_close(rekindle.script(Block(config))(x), Block(config)(x))
+    config.__dict__["inner"].size = 9
+    config.__dict__["table"]["function"] = torch.abs
+    torch.testing.assert_close(rekindle.script(Block(config))(x), Block(config)(x))
+    torch.testing.assert_close(rekindle.script(first)(x), first(x))
+    torch.testing.assert_close(compiled(x), before)
+
+
+def test_modules_with_an_unchanged_object_share_their_type() -> None:
+    config = new_config()
+    found = module_type_of(Block(config))
+    assert module_type_of(Block(config)) is found
+    assert module_type_of(Block(new_config())) is not found
+    config.__dict__["heads"] = 3
+    assert module_type_of(Block(config)) is not found
