@@ -141,7 +141,7 @@ class _NestSequence:
         materialized first."""
         unwritten: dict[StoreTarget, int] = {}
         for group in shared_nests(targets):
-            self._nest(split_groups([store for _, store in group], self.materialized))
+            self._nest([store for _, store in group])
             for target, _ in group:
                 unwritten[target] = unwritten.get(target, len(target.parts())) - 1
                 is_computed = not isinstance(target.value, Input | ViewValue | FlattenedRows)
@@ -158,7 +158,8 @@ class _NestSequence:
                     self.parameters += numbers
                 return
             self._keep(first.value)
-        builder = self._retried(targets, lambda: nest_of(targets, self.materialized, self.arithmetic))
+        split = split_groups(targets, self.materialized)
+        builder = self._retried(targets, lambda: nest_of(split, self.materialized, self.arithmetic))
         nest, numbers = builder.nest()
         if 0 not in builder.layout.sizes:
             self.nests.append(nest)
@@ -168,14 +169,14 @@ class _NestSequence:
         """Return the result of ``make``. If it needs a value in memory, materialize the value and retry.
 
         Raises:
-            NeedsMaterialization: the value is in memory already, or is itself a target.
+            NeedsMaterialization: the value is in memory already, or is itself the only target.
         """
         while True:
             try:
                 return make()
             except NeedsMaterialization as error:
                 value = error.value
-                if value in self.materialized or any(value is target.value for target in targets):
+                if value in self.materialized or [value] == [target.value for target in targets]:
                     raise
                 self._keep(value)
 

@@ -108,7 +108,7 @@ def shared_nests(targets: Sequence[StoreTarget]) -> list[list[tuple[StoreTarget,
 
 def split_groups(targets: Sequence[StoreTarget], materialized: Container[Tensor]) -> list[StoreTarget]:
     """Return ``targets``, which have the same sizes and share a nest, with the groups of channels as a dimension of
-    their own, if some value of the nest has groups. Then groups are loops, whose rows can be reduced.
+    their own, if the rows of the nest are those of groups. Then groups are loops, whose rows can be reduced.
 
     All targets are split, and alike, because one nest writes them. Groups of another number are materialized.
     """
@@ -117,6 +117,8 @@ def split_groups(targets: Sequence[StoreTarget], materialized: Container[Tensor]
         for each in producers_of(target.value, materialized):
             if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
                 return [_split(split, each.channels) for split in targets]
+            if isinstance(each, RowOpResult):
+                return list(targets)
     return list(targets)
 
 

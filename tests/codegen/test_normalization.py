@@ -97,8 +97,12 @@ def test_by_groups(groups: int) -> None:
         """%a : Tensor = aten::add(%y, %z, %one)
   %b : Tensor = aten::mul(%z, %y)
   return (%a, %b)""",
+        """%n : NoneType = prim::Constant()
+  %s : Tensor = aten::softmax(%y, %one, %n)
+  %a : Tensor = aten::add(%y, %s, %one)
+  return (%s, %a)""",
     ],
-    ids=["a part that is a result", "parts", "other groups"],
+    ids=["a part that is a result", "parts", "other groups", "rows across groups"],
 )
 def test_several_results_by_groups(results: str) -> None:
     """One nest writes them, whose loops over groups all of them share."""
