@@ -1,10 +1,10 @@
-"""Every benchmark, side by side with eager Python and torch.jit.
+"""Every benchmark, compared with eager Python and ``torch.jit``.
 
 python -m benchmarks                       all of them; JSON beside the tables, in benchmarks/output/
 python -m benchmarks --only execution      one of them
 python -m benchmarks --workload LSTM       those workloads whose names have this in them
 python -m benchmarks --peers inductor      with torch.compile as well
-python -m benchmarks --only kernels --peers inductor --check    tells what grew beyond the baseline; exit code 1
+python -m benchmarks --only kernels --peers inductor --check    prints regressions from the baseline; exit code 1
 python -m benchmarks --only kernels --peers inductor --save     makes this run the baseline
 python -m benchmarks --only modules                             what others wrote; hours, and packages: [modules]
 python -m benchmarks --only modules --every 20 --resume         a part of it; what an earlier run measured is kept

@@ -1,9 +1,8 @@
-"""Archives, read and written, here and in torch.jit: one of 100 MB of tensors, one of a module with 300 parts of the
-same few classes, and one with 300 parts of which a hundred have classes of their own.
+"""Time to load and save archives, compared with ``torch.jit``: 100 MB of tensors, a module with 300 parts of a few
+classes, and one whose 300 parts have over a hundred classes.
 
-Every round runs both candidates once, one after the other, so that a machine that grows slower slows both; what is
-reported is the median over the rounds. The archives are those that torch.jit writes; they lie in the cache of the
-system, as they do where a program is loaded for the second time.
+Each round runs rekindle and ``torch.jit`` in turn; medians over the rounds are reported. The archives were written by
+``torch.jit`` and are in the page cache of the system when they are loaded.
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 A ratio is rekindle's time divided by a peer's in the same round. Since ratios differ between machines, a regression is
 a ratio that has grown by more than a quarter.
-
-Ratios are our time over a peer's in the same round. They hold for other machines too, as far as these are alike, which
-is why a ratio may grow by a quarter before that counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Batches: ``rekindle.vmap`` beside ``torch.func.vmap`` and a loop over the examples, one thread.
+"""Time of ``rekindle.vmap``, compared with ``torch.func.vmap`` and a loop over the examples, on one thread.
 
-Every round runs each candidate once, one after the other; what is told is the median over the rounds of the time over
-that of torch.func.vmap in the same round. Times are those of the thread's own clock.
+Each round runs each candidate once; the median over the rounds of the ratio to ``torch.func.vmap`` in the same round is
+reported. The clock is that of the thread.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""The time to script a model, beside torch.jit.script.
+"""Time to script a model, compared with ``torch.jit.script``.
 
-Every single measurement is a process of its own, so that nothing that was compiled before is there to be found again:
-it imports PyTorch and the compiler, makes the model, and times one call of ``script``. Then it makes the model once
-more and times the call again, which shows what is shared between equal modules; that number is told beside the first
-and is not what is compared. Ours and torch.jit's processes take turns, so that a machine that grows slower slows
-both; what is reported is the median over the rounds. The import of the compiler is not in the time; it is told by
-itself.
+Each measurement is a new process, so that nothing is compiled before. It imports PyTorch and the compiler, creates the
+model, and times ``script``. Then it creates the model again and times a second ``script``, which may reuse what equal
+modules share. The second time is reported in its own column and is not part of the ratio, and so is the import of the
+compiler. Processes of rekindle and ``torch.jit`` alternate; medians over the rounds are reported.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 ROUNDS = 7
 
-# What a process does. Its last line tells seconds: the import, the first call of script, the second.
+# What a process does. Its last line has seconds: the import, the first call of script, the second.
 PROCESS = """
 import json, sys, time, warnings
 warnings.simplefilter("ignore")

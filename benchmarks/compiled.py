@@ -1,12 +1,11 @@
-"""``torch.compile`` with our backend, beside Inductor's: the first call, caches cold, and calls from then on.
+"""``torch.compile`` with rekindle's backend, compared with Inductor: the first call with empty caches, and later calls.
 
-Each model is compiled by each peer in a process of its own, with empty folders for what compilers keep on disk, after
-another, small model has loaded what the peer is made of. The first call is timed on the clock on the wall, since
-Inductor has other processes work for it: a call without gradients, and then a forward and a backward. Later calls are
-timed by the thread's own clock, on one thread, beside eager ones, in turns.
+Each peer compiles each model in a process of its own with empty caches on disk, after a small model has loaded the
+compiler. The first call is timed by the wall clock, since Inductor compiles in other processes: first a call without
+gradients, then a forward and a backward. Later calls alternate with eager ones, on one thread, timed by its clock.
 
-``dynamo`` is the backend that does nothing: what it takes is what capturing the program takes, and looking whether the
-capture still holds. No backend can be faster than that.
+The peer ``dynamo`` is a backend that compiles nothing. Its time is that of capturing the program and of checking the
+guards of the capture, which every backend needs.
 """
 
 from __future__ import annotations

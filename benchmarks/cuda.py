@@ -1,12 +1,12 @@
-"""Programs on a GPU: eager, torch.jit, Inductor and rekindle, one after the other in every round.
+"""Programs on a GPU: eager, ``torch.jit``, Inductor and rekindle, in turn in each round.
 
     python -m benchmarks.cuda                   everything; writes benchmarks/results/cuda.json
     python -m benchmarks.cuda --only rows       one part: bandwidth, rows, launches, models or training
     python -m benchmarks.cuda --quick           few rounds, no Inductor, nothing written
 
-Times of the device are between two events around several calls; the median over the rounds counts. Bandwidth is what
-a program has to read and write, over its time; a copy of the same size is measured beside it. Times of the host are
-those until the last of several calls has returned, while the device waits for nothing.
+Device time is measured between two events around several calls; the median over the rounds is reported. Bandwidth is
+the bytes that a program must read and write, divided by its time; a copy of the same size is measured too. Host time
+is the time until the last of several calls returns; the device does not limit it.
 """
 
 from __future__ import annotations

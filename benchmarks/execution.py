@@ -1,14 +1,12 @@
-"""The time that calls take, beside eager and torch.jit.
+"""Time of calls, compared with eager and ``torch.jit``.
 
-A workload is compiled and called by each peer, and the answers are compared, before anything is timed. Then the peers
-take turns: every round times each once, one after the other, so that a machine that grows slower slows all of them. A
-time is that of one call: the median over the rounds, each of which calls as often as takes a millisecond. A ratio
-is the median of the rounds' ratios. Nothing needs a gradient, and Python's garbage collector rests. PyTorch runs on one
-thread, unless ``run`` is told otherwise, and the clock is that of the thread, which stands still while the machine does
-something else; with more threads it is the one on the wall.
+Each peer compiles and calls a workload, and its results are compared, before anything is timed. Each round then times
+each peer in turn, for a millisecond or more. The time of a call is the median over the rounds; a ratio is the median of
+the ratios in each round. Calls run without gradients and with Python's garbage collector disabled. PyTorch runs on one
+thread by default, timed by the clock of the thread; with more threads the wall clock is used.
 
-The first call is told by itself, with the compilation before it; it follows eager's, which warms PyTorch up. Memory is
-what tensors take at most during a call, beyond what they took before it, as PyTorch's own profiler sees them.
+The first call is timed separately, including compilation. Eager runs first and initializes PyTorch. Memory is the peak
+of the bytes allocated for tensors during a call, from PyTorch's profiler.
 """
 
 from __future__ import annotations
@@ -42,11 +40,7 @@ TOLERANCE: Final = 1.05
 class Timed:
     """Measurements of one peer on one workload: microseconds of a call, milliseconds of compiling with the first call,
     and peak bytes of tensors. ``of_eager`` is the median ratio of its time to eager's, ``ours_of_it`` that of
-    rekindle's time to its time. ``unavailable`` is the reason if there are no numbers.
-
-    ``of_eager`` is the median over the rounds of how many times eager's time its own was, and ``ours_of_it`` of how
-    many times its time ours was. ``unavailable`` says why there are no numbers.
-    """
+    rekindle's time to its time. ``unavailable`` is the reason if there are no numbers."""
 
     call: float = math.nan
     of_eager: float = math.nan

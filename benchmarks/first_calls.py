@@ -1,9 +1,9 @@
-"""What the first call takes, with compilation, all caches cold: beside torch.jit and Inductor.
+"""Time of the first call with compilation and empty caches, compared with ``torch.jit`` and Inductor.
 
-Every measurement is a process of its own, with an empty folder for what compilers keep on disk. It loads what the peer
-is made of by a program of no interest, then makes the workload, and times compilation and first call on the clock on
-the wall: Inductor has other processes work for it. Kernels of ours are made when they pay, which is after some calls,
-so that the first :data:`CALLS` are told besides. A second process finds what the first one of ours left on disk.
+Each measurement is a process of its own with empty caches on disk. It loads the compiler by a small program, creates
+the workload, and times compilation and first call by the wall clock, since Inductor compiles in other processes.
+rekindle compiles kernels after several calls, so the time of the first :data:`CALLS` is reported too. A second process
+of rekindle uses the cache that the first has written.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""Compile times of small modules of ``torch.nn``: ``script`` and the first calls, beside ``torch.jit``.
+"""Compile times of small modules of ``torch.nn``: ``script`` and the first calls, compared with ``torch.jit``.
 
-Both compilers are loaded, and used on a program of no interest, before a process is forked for each measurement: what a
-compiler loads once is not counted. They find nothing on disk then: a compiler that reads its results loads less, and
-the forked processes would load the rest. The forked process first writes to all pages of memory that Python's objects
-are in, or it would copy each page when the compiler first touches it. It finds nothing on disk; a third process finds
-what rekindle left there. Times are of the processor, and a row is the median over the rounds, in which the compilers
-take turns.
+Both compilers compile a small program, then a process is forked for each measurement, so that loading the compilers is
+not included. The caches on disk are empty, for the small program too: otherwise the compiler would not load all of its
+parts, and the forked processes would. A forked process first writes to all pages of memory that hold Python objects;
+otherwise the first write of the compiler to a page would copy it. A further process uses the cache that rekindle has
+written. Times are processor times; medians over the rounds are reported, in which the compilers alternate.
+
+Work that a compiler leaves to later calls is in the columns of the following calls, up to the fourth.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import shutil
@@ -44,17 +46,19 @@ COMPILERS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
     "second process": (rekindle.script, 1),
 }
 """What is measured: the compiler, and in how many calls it compiles."""
+CALLS: Final = 4
+PARTS: Final = ("script", "calls", "following calls")
 
 
 @dataclass(slots=True)
 class FirstUse:
-    """Milliseconds of ``script`` and of the first calls by compiler, and the medians of two ratios over the rounds:
-    ours to ``torch.jit``'s, and ours in a second process to that in the first."""
+    """Milliseconds by part and compiler, and the medians of ratios over the rounds: ours to ``torch.jit``'s for
+    ``script`` and the first calls, the same with all calls, and ours in a second process to that in the first."""
 
     what: str
-    script: dict[str, float]
-    calls: dict[str, float]
+    milliseconds: dict[str, dict[str, float]]
     ratio: float
+    ratio_of_all: float
     second_ratio: float
 
 
@@ -71,40 +75,41 @@ def run(rounds: int = ROUNDS, mode: str = "training", only: str = "") -> Iterato
 
 
 def _measure(case: ModuleCase, mode: str, rounds: int) -> FirstUse:
-    found: dict[str, list[tuple[float, float]]] = {compiler: [] for compiler in COMPILERS}
+    found: dict[str, list[list[float]]] = {compiler: [] for compiler in COMPILERS}
     for _ in range(rounds):
         folder = tempfile.mkdtemp()
         for compiler, times in found.items():
             times.append(_forked(case, mode, compiler, folder))
         shutil.rmtree(folder)
-    totals = {compiler: [sum(each) for each in times] for compiler, times in found.items()}
 
-    def ratio(one: str, other: str) -> float:
-        return statistics.median(a / b for a, b in zip(totals[one], totals[other], strict=True))
+    def ratio(one: str, other: str, parts: int = 2) -> float:
+        pairs = zip(found[one], found[other], strict=True)
+        return statistics.median(sum(a[:parts]) / sum(b[:parts]) for a, b in pairs)
 
-    script, calls = (
-        {compiler: statistics.median(each[index] for each in times) for compiler, times in found.items()}
-        for index in range(2)
-    )
-    return FirstUse(case.name, script, calls, ratio("rekindle", "torch.jit"), ratio("second process", "rekindle"))
+    milliseconds = {
+        part: {compiler: statistics.median(each[index] for each in times) for compiler, times in found.items()}
+        for index, part in enumerate(PARTS)
+    }
+    ratios = ratio("rekindle", "torch.jit"), ratio("rekindle", "torch.jit", len(PARTS))
+    return FirstUse(case.name, milliseconds, *ratios, ratio("second process", "rekindle"))
 
 
 def table(rows: Sequence[FirstUse]) -> list[list[Any]]:
     """Return milliseconds by compiler and the ratios, a line for each module. The last line has the medians of the
     ratios."""
-    head = ["module", *(f"{name}, {part}" for name in COMPILERS for part in ("script", "calls"))]
-    head += ["over torch.jit", "second process over first"]
+    head = ["module", *(f"{name}, {part}" for name in COMPILERS for part in PARTS)]
+    head += ["over torch.jit", f"with {CALLS} calls", "second process over first"]
+    ratios = [(row.ratio, row.ratio_of_all, row.second_ratio) for row in rows]
     body = [
         [
             row.what,
-            *(f"{part[name]:.1f}" for name in COMPILERS for part in (row.script, row.calls)),
-            f"{row.ratio:.2f}",
-            f"{row.second_ratio:.2f}",
+            *(f"{row.milliseconds[part][name]:.1f}" for name in COMPILERS for part in PARTS),
+            *(f"{ratio:.2f}" for ratio in own),
         ]
-        for row in rows
+        for row, own in zip(rows, ratios, strict=True)
     ]
-    medians = [statistics.median(ratios) for ratios in zip(*((row.ratio, row.second_ratio) for row in rows))]
-    return [head, *body, ["median", *[""] * (2 * len(COMPILERS)), *(f"{ratio:.2f}" for ratio in medians)]]
+    medians = [statistics.median(column) for column in zip(*ratios, strict=True)]
+    return [head, *body, ["median", *[""] * (len(PARTS) * len(COMPILERS)), *(f"{ratio:.2f}" for ratio in medians)]]
 
 
 # ------------------------------------------------------------------------------------------------- the forked processes
@@ -134,8 +139,8 @@ def _load() -> None:
     gc.freeze()
 
 
-def _forked(case: ModuleCase, mode: str, compiler: str, folder: str) -> tuple[float, float]:
-    """Return milliseconds of ``script`` and of the first calls.
+def _forked(case: ModuleCase, mode: str, compiler: str, folder: str) -> list[float]:
+    """Return the milliseconds of each of the parts.
 
     Raises:
         RuntimeError: the process failed; its traceback is on stderr.
@@ -156,11 +161,11 @@ def _forked(case: ModuleCase, mode: str, compiler: str, folder: str) -> tuple[fl
     os.waitpid(process, 0)
     if not text:
         raise RuntimeError(f"{compiler} fails on {case.name}")
-    script, calls = json.loads(text)
-    return script, calls
+    found: list[float] = json.loads(text)
+    return found
 
 
-def _times(case: ModuleCase, mode: str, compiler: str) -> tuple[float, float]:
+def _times(case: ModuleCase, mode: str, compiler: str) -> list[float]:
     script, count = COMPILERS[compiler]
     subject = Subject(case, mode)
     with torch.set_grad_enabled(mode == "training"):
@@ -168,10 +173,11 @@ def _times(case: ModuleCase, mode: str, compiler: str) -> tuple[float, float]:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        start = time.process_time()
-        compiled = script(subject.module)
-        scripted = time.process_time()
-        call = subject.call(compiled)
-        for _ in range(count):
-            call()
-        return (scripted - start) * 1e3, (time.process_time() - scripted) * 1e3
+        ends = [time.process_time()]
+        call = subject.call(script(subject.module))
+        ends.append(time.process_time())
+        for calls in (count, CALLS - count):
+            for _ in range(calls):
+                call()
+            ends.append(time.process_time())
+        return [(end - start) * 1e3 for start, end in itertools.pairwise(ends)]

@@ -1,9 +1,9 @@
-"""Two chains of large matrix products, forked and one after the other, with one thread within each product; here and
-in torch.jit. The same for two frozen towers of linear layers, which the pass ``parallelize`` runs beside each other.
-And what it costs to fork and wait for a task that does next to nothing.
+"""Time of ``fork`` and ``wait``, compared with ``torch.jit``.
 
-Every round runs each candidate once, one after the other, so that a machine that grows slower slows all of them; what
-is reported is the median over the rounds.
+Measured are two chains of large matrix products with forks and without, with one thread for each product; two frozen
+stacks of linear layers, which the pass ``parallelize`` runs in parallel; and a task that does almost nothing.
+
+Each round runs each candidate once; medians over the rounds are reported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Frozen networks: eager, rekindle as it is, frozen, optimised for inference, and torch.jit frozen and optimised.
+"""Networks in eager; compiled, frozen and optimized for inference by rekindle; frozen and optimized by ``torch.jit``.
 
-Every round runs each candidate once, one after the other; what is told is the median over the rounds of the time over
-eager's in the same round, so that a machine that grows slower slows all. Times are those of the thread's own clock
-(one thread), which other programs on the machine do not stop.
+Each round runs each candidate once; the median over the rounds of the ratio to eager in the same round is reported. The
+clock is that of the one thread, which does not count the time of other processes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Time to compile programs of growing size, which should grow linearly.
 
-Three families of programs: operators in a straight line, branches and loops one after the other, and layers of modules.
-Each is compiled whole: source to graph, the passes, instructions, the plan as Python, and Python's own compiler. A time
-is the shortest of a few by the clock of the thread, each on a program whose text was never seen before.
+Three families of programs: operators in sequence, branches and loops in sequence, and layers of modules. All stages are
+timed: source to graph, passes, instructions, the plan as Python source, and Python's compiler. A time is the shortest
+of several by the clock of the thread, each for a program whose text is new.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cost of ``import rekindle`` compared with ``import torch``, of the first program, and of starting the command line.
 
-Every measurement is a process of its own; the median over a few processes counts.
+Each measurement is a process of its own; medians over several processes are reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The time that the interpreter takes for a node, beside torch.jit and eager.
+"""Time of the interpreter for each node, compared with ``torch.jit`` and eager.
 
-Every round runs each candidate once, one after the other, so that a machine that grows slower slows all of them; what
-is reported is the median over the rounds.
+Each round runs each candidate once; medians over the rounds are reported.
 """
 
 from __future__ import annotations

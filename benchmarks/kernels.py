@@ -1,7 +1,7 @@
 """Programs whose operators fuse, compared with eager, ``torch.jit`` and Inductor, with aims and results.
 
-Measured as :mod:`benchmarks.execution` measures, under the strategy that makes kernels. :func:`bandwidth` says how fast
-a program that memory bounds goes beside the fastest that the machine was seen to do the same reads and writes.
+They are measured as in :mod:`benchmarks.execution`, with the strategy that compiles kernels. :func:`bandwidth` compares
+a program that memory bandwidth limits with the highest bandwidth measured for the same reads and writes.
 """
 
 from __future__ import annotations

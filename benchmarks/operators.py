@@ -1,9 +1,8 @@
 """Cost of calling an operator, measured on tensors of 4×4 floats, on which it has almost nothing to compute.
 
-A program is the same operator sixteen times in a row, each on the result of the one before, so that the cost of a call
-is shared and nothing can be left out. It runs in eager Python, by ``torch.jit``, by a plan in Python and by a native
-plan, all without fusing anything: kernels would leave no operator to measure. Rounds are short and interleaved, and the
-clock is that of the thread.
+A program calls the operator sixteen times, each on the result of the previous call, so that no call can be omitted. It
+runs in eager Python, by ``torch.jit``, by a plan in Python and by a native plan, all without fusion, since fusion would
+remove the calls. Rounds are short and interleaved, and the clock is that of the thread.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Overhead of a call beyond the operators that it runs.
 
-Each program stands here twice: as people write it, compiled, and by hand: straight-line Python that makes the same
-calls of operators through the shortest callables there are, with weights as local variables. Tensors are small, so that
-an operator takes a microsecond or two, and what is added to it shows. The compiled program is called as users call it
-(arguments checked, result converted); a module by its ``forward``, because ``nn.Module.__call__`` adds the same to
-eager modules; programs over numbers are their own version by hand. Rounds are short and interleaved, and the clock is
-that of the thread, which stands still while the machine does something else. The strategy is ``simple``: with kernels
-there are no calls of operators left to compare with.
+Each program is measured twice: compiled, and written by hand as straight-line Python that calls the same operators by
+the fastest callables, with weights in local variables. Tensors are small, so that an operator takes one or two
+microseconds. A compiled function is called as users call it (arguments checked, result converted). A module is called
+by its ``forward``, since ``nn.Module.__call__`` adds the same time to eager modules. Programs over numbers are compared
+with themselves in Python. Rounds are short and interleaved, and the clock is that of the thread, which does not count
+the time of other processes. The strategy is ``simple``: kernels would replace the calls of operators.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _runtimes() -> dict[str, dict[str, float]]:
 
 
 def _cuda() -> dict[str, dict[str, float]]:
-    """With CUDA graphs, both sides have them."""
+    """Return the ratios of rekindle to each peer by program; both have CUDA graphs where the peer has them."""
     return {
         row["title"]: {
             peer: row["device_us"]["rekindle, CUDA graphs" if "graphs" in peer else "rekindle"] / time

@@ -1,7 +1,5 @@
 """Executors of a program: eager Python, rekindle, ``torch.jit``, Inductor. A new peer is a function and a line in
 ``PEERS``.
-
-A new peer is one function and a line in ``PEERS``.
 """
 
 from __future__ import annotations
@@ -71,4 +69,4 @@ PEERS: dict[str, Callable[[Case], Call]] = {
     "torch.jit": torch_jit,
     "inductor": inductor,
 }
-"""By name. Eager and rekindle always run; the others are asked for."""
+"""By name. Eager and rekindle always run; the others by option."""

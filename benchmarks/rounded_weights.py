@@ -1,6 +1,7 @@
 """Networks whose weights are rounded to bfloat16 or int8: time, and the difference from eager.
 
-Those of :mod:`benchmarks.runtimes` with large linear maps, on one thread, interleaved, in processor time.
+The networks are those of :mod:`benchmarks.runtimes` with large linear maps. They run on one thread, interleaved, timed
+by processor time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Execution strategies compared: ``simple`` and ``profiling``.
 
-Each workload is compiled once, with a strategy of either kind made for it, which take turns; so does eager. The clock
-is that of the thread, which stands still while the machine does something else, and PyTorch runs on one thread.
+Each workload is compiled once and runs with both strategies; they and eager are called in turn. The clock is that of
+the thread, which does not count the time of other processes, and PyTorch runs on one thread.
 """
 
 from __future__ import annotations

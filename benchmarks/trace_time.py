@@ -1,9 +1,9 @@
-"""The time to trace BERT-base, beside torch.jit.trace and the eager forward pass.
+"""Time to trace BERT-base, compared with ``torch.jit.trace`` and the eager forward pass.
 
-Every single measurement is a process of its own, as for the time to script: it imports PyTorch and the compiler, makes
-the model, runs it twice and times the second run, and times one trace, without the check and on one thread. Then it
-traces once more, with the check that both make unless they are told not to: the code runs again for it, and ours
-records a second time, too. Ours and torch.jit's processes take turns; the median over the rounds is told.
+Each measurement is a process of its own. It imports PyTorch and the compiler, creates the model, runs it twice and
+times the second run. It times a trace without a check, on one thread, and a second one with the check, which runs the
+code again; rekindle also records a second trace for it. Processes of rekindle and ``torch.jit`` alternate; medians over
+the rounds are reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 ROUNDS = 5
 
-# What a process does. Its last line tells seconds: the eager pass, the trace, the trace with its check.
+# What a process does. Its last line has seconds: the eager pass, the trace, the trace with its check.
 PROCESS = """
 import json, sys, time, warnings
 warnings.simplefilter("ignore")
@@ -69,7 +69,7 @@ class Row:
 
     @property
     def meets_the_aim(self) -> bool:
-        """Whether a trace takes at most three eager forward passes and two seconds."""
+        """Whether a trace takes at most as long as three eager forward passes, plus two seconds."""
         return self.trace <= 3 * self.eager + 2000
 
 

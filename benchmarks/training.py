@@ -1,8 +1,8 @@
-"""Forward and backward together: eager, rekindle, torch.jit, and Inductor where it is asked for, in turns.
+"""Forward and backward together: eager, rekindle and ``torch.jit``, in turn; Inductor by option.
 
-Each round runs each once. A ratio is the median over the rounds of the time over eager's in the same round, by the
-thread's own clock, on one thread. The time of the first step includes the compilation. Memory is what tensors take at
-most during a step, beyond the parameters; the temporaries of kernels and of libraries are not counted.
+Each round runs each peer once. A ratio is the median over the rounds of the ratio to eager in the same round, by the
+clock of the thread, on one thread. The time of the first step includes compilation. Memory is the peak of tensors
+during a step, without the parameters; temporary memory of kernels and libraries is not included.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Whole training steps: forward, backward, gradients clipped by their norm, and AdamW's update.
 
-PyTorch's own loop with its default AdamW is what the others are compared with: the same loop with the fused AdamW, a
-loop with a compiled model and the fused AdamW (rekindle, torch.jit, Inductor, which compiles the update too), and
-``rekindle.compile_step``. Runs alternate. A ratio is the median over the rounds of the time over eager's in the same
-round, by the thread's clock, on one thread.
+The baseline is PyTorch's own loop with its default AdamW. It is compared with the same loop with the fused AdamW, with
+loops of a compiled model and the fused AdamW (rekindle, ``torch.jit``), with a loop whose model and update Inductor
+compiles, and with ``rekindle.compile_step``. They alternate. A ratio is the median over the rounds of the ratio
+to the baseline in the same round, by the clock of the thread, on one thread.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 import torch
 
+from rekindle.ir import subgraph_execution
 from tests.support.golden import REGENERATE, GoldenTexts
 from tests.support.independence import forbidden_torchscript
 from tests.support.seeds import SEED, seed_everything
@@ -22,6 +23,8 @@ from tests.versions import matrix
 
 # Every graph is verified after it is made and after each pass.
 os.environ["REKINDLE_VERIFY"] = "1"
+# First calls run what later calls run: backward graphs, and products that were measured beside BLAS.
+subgraph_execution.DEFER_FIRST_CALLS = False
 
 # "fixed" derives the examples of a test from the test itself, so that a run repeats the one before.
 # `--hypothesis-profile=explore` looks elsewhere each time, and `--hypothesis-seed=N` beside it where you choose.

@@ -50,7 +50,7 @@ def _layer(
     differentiated: tuple[int, ...] = (0,),
     **keywords: Any,
 ) -> ModuleCase:
-    """Arguments that are functions make modules: each measurement has its own."""
+    """Return a case of a layer. Arguments that are functions make modules: each measurement has its own."""
 
     def made(value: Any) -> Any:
         return value() if callable(value) else value

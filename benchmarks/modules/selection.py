@@ -33,7 +33,7 @@ def chosen(named: str = "", every: int = 1) -> Chosen:
 def measured(
     cases: Chosen, rounds: int, slice: float, limit: float, output: Path, *, resume: bool, console: Console
 ) -> list[Row]:
-    """Measure, and write each row to ``output`` when it is there.
+    """Measure the cases, and write each row to ``output`` as soon as it is measured. Return all rows.
 
     With ``resume``, rows that are in ``output`` are returned as they are; without, the file starts empty.
     """

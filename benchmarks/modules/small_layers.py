@@ -53,7 +53,7 @@ def _generated_code_stays_python() -> None:
 
 
 def _width(irreps: str) -> int:
-    """Of an irreps such as ``8x0e + 4x1o``."""
+    """Return the width of irreps such as ``8x0e + 4x1o``."""
     parts = (part.strip().split("x") for part in irreps.split("+"))
     return sum(int(count) * (2 * int(kind[0]) + 1) for count, kind in parts)
 

@@ -40,7 +40,7 @@ def _layer(
 
 
 def _by_rank(kind: str, ranks: str, *arguments: Any, **keywords: Any) -> list[ModuleCase]:
-    """A case for each rank: ``ranks`` is ``"12"`` for 1d and 2d."""
+    """Return a case for each rank: ``ranks`` is ``"12"`` for 1d and 2d."""
     return [_layer(f"{kind}{rank}d", *arguments, on=BY_RANK[f"{rank}d"], **keywords) for rank in ranks]
 
 
@@ -141,7 +141,8 @@ _SPATIAL: Final = (
 
 
 def _recurrent(kind: type[nn.RNNBase]) -> ModuleCase:
-    """In a Sequential: ``torch.jit.script`` compiles an overloaded ``forward`` where it is called, and only there."""
+    """Return a case of a layer in a Sequential: ``torch.jit.script`` compiles an overloaded ``forward`` where it is
+    called, and only there."""
 
     def make() -> nn.Sequential:
         return nn.Sequential(kind(64, 64, 2))

@@ -1,9 +1,8 @@
-"""Time of inference, interleaved, and what share of the core's peak it is; errors beside float64.
+"""Time of inference, the share of the core's peak rate, and errors compared with float64.
 
-Every round runs each peer for a slice of time, one after the other; a ratio is the median over the rounds of the time
-over another's in the same round. Times are CPU time of the process, which covers the thread that OpenVINO computes on
-and stands still while other processes run. All peers run on one thread, in float32, without gradients, and their
-results are compared with eager's first.
+Each round runs each peer for a slice of time in turn. A ratio is the median over the rounds of the ratios in the same
+round. Times are CPU times of the process, which include the thread on which OpenVINO computes, and do not include other
+processes. All peers run on one thread, in float32, without gradients. Their results are compared with eager's first.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ from rekindle.ir.types import (
 
 
 def may_raise(node: Node) -> bool:
-    """Return whether a node that works on Python's values may raise for some of them."""
+    """Return whether a node is known to raise for some of Python's values. False is not a proof: nodes with blocks,
+    calls and ``prim::RaiseException`` are not examined."""
     if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
     if node.kind.startswith(_OF_DEVICES):
@@ -80,8 +81,8 @@ def _orders(node: Node) -> bool:
 
 
 def _divides(node: Node) -> bool:
-    """Return whether the node is a division whose divisor is not a nonzero constant, or a remainder of numbers that may
-    be complex."""
+    """Return whether the node divides numbers, and its divisor is not a nonzero constant, or an operand may be complex:
+    only ``/`` accepts complex numbers. False for tensors."""
     if not _of_numbers(node):
         return False
     if node.kind != "aten::div" and any(_may_be_complex(each.type) for each in node.inputs[:2]):

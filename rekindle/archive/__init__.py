@@ -1,2 +1,2 @@
-"""``.pt`` in and out: the container, the pickles, the tensors, and what programs make of them. Nothing in an archive is
-executed to load it."""
+"""Save and load ``.pt`` archives: the container, the pickles, the tensors and the programs. Loading executes nothing
+from an archive, except ``__setstate__`` of its classes in a sandbox."""

@@ -72,7 +72,7 @@ def size_of(value: object) -> int:
     """Return the approximate number of bytes of a value, without its items. Tensors are counted elsewhere.
 
     Raises:
-        OverflowError: ``value`` is an integer of more than 64 bits, which programs do not have.
+        OverflowError: ``value`` is an integer below -2^64 or from 2^64 on, which programs do not have.
     """
     kind = type(value)
     if kind is int:
@@ -153,7 +153,7 @@ the arguments and return an upper bound of the bytes, or raise OverflowError."""
 
 class TensorCosts(TorchDispatchMode):
     """Dispatch mode that subtracts the cost of each operator of PyTorch from a budget before the operator runs. It
-    computes the sizes of results with meta tensors.
+    computes the sizes of results with meta tensors, or estimates them from the sizes of the arguments.
 
     Raises:
         ArchiveLimitError: in a call of an operator, if the budget does not suffice.
@@ -182,7 +182,8 @@ class TensorCosts(TorchDispatchMode):
     def _results(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[torch.Tensor]
     ) -> tuple[int, int]:
-        """Return the number of elements of the results of ``func``, and the bytes of results that are not views.
+        """Return the number of elements of the results of ``func``, and the bytes of results that are not views. For
+        operators with results about as large as the arguments, both are estimates.
 
         Raises:
             UnsafeArchiveError: the sizes cannot be computed without running ``func``.

@@ -41,7 +41,7 @@ def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSu
     """Describe an archive: its methods and schemas, modules, parameters, buffers, and operators, and which are missing
     here.
 
-    Nothing is built or run, and tensors are not read, so a large archive takes no longer than a small one.
+    Nothing is built or run, and tensors are not read, so that their sizes do not affect the time.
 
     Args:
         f: a path, a file open for reading, or bytes.

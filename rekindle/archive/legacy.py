@@ -154,8 +154,9 @@ class _Reader:
         return found
 
     def _with_tensors(self, value: object, done: dict[int, object]) -> object:
-        """Return ``value`` with tensors in place of their numbers. Lists, dicts and typed containers are changed in
-        place. ``done`` holds visited objects by id, so that shared ones are converted once."""
+        """Return ``value`` with tensors in place of their numbers, and None in place of negative ones. Lists, dicts and
+        typed containers are changed in place. ``done`` holds visited objects by id, so that shared ones are converted
+        once."""
         if isinstance(value, TensorNumber):
             return self._tensors[value.number] if value.number >= 0 else None
         if not isinstance(value, (tuple, list, dict, PickledTyped)):

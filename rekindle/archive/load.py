@@ -116,7 +116,8 @@ class _Loader:
         return module
 
     def legacy_module(self, program: LegacyProgram) -> ScriptModule:
-        """Return the module of an archive of PyTorch 1.0 to 1.2."""
+        """Build the module of an archive of PyTorch 1.0 to 1.2, and return it. Its constants are added to
+        ``constants``."""
         tensors = TensorLoader(self.reader, FOLDER, self.map_location)
         self.constants += [tensors.tensor(record) for record in program.constants]
         builder = ValueBuilder(

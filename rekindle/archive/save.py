@@ -58,6 +58,7 @@ def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None 
 
     Raises:
         SaveError: ``m`` is not compiled, holds a value that archives cannot hold, or calls Python. Nothing is written.
+        ArchiveError: archives cannot have an extra file of such a name. Nothing is written.
         OSError: the file cannot be written. A file that was at the path is unchanged.
         TypeError: ``f`` is not a path or a file.
 
@@ -77,6 +78,7 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
 
     Raises:
         SaveError: ``m`` is not compiled, holds a value that archives cannot hold, or calls Python.
+        UnsafeArchiveError: archives cannot have an extra file of such a name.
     """
     function = ""
     if isinstance(m, Function):

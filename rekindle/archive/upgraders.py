@@ -230,7 +230,7 @@ UPGRADES: Final = (
     Upgrade(_CLAMP, release=(1, 12)),
     Upgrade(_FLOOR_DIVIDE, release=(1, 13)),
 )
-"""All changes of semantics, with the criterion for an archive that precedes them."""
+"""The changes of semantics, each with the criterion for an archive that precedes it."""
 
 
 def upgraders_of(version: int, older_than: Release | None = None) -> Callable[[str], Sequence[GraphFunction]]:

@@ -51,7 +51,7 @@ class ArchiveWriter:
 
     def add(self, name: str, content: Bytes, *, compress: bool = False) -> None:
         """Add a member. ``content`` is not copied and must not change before it is written. With ``compress``, it is
-        stored deflated.
+        deflated if that makes it smaller.
 
         Raises:
             UnsafeArchiveError: archives cannot have a member of that name.
@@ -73,7 +73,7 @@ class ArchiveWriter:
         A file at the path is replaced when the new one is complete and on the disk.
 
         Raises:
-            ArchiveError: members have the same name; nothing is written.
+            ArchiveError: members have the same name, or names that differ in case alone; nothing is written.
             OSError: the target cannot be written; a file that was at the path is unchanged.
             TypeError: ``target`` is not a path or a file.
         """

@@ -4,7 +4,8 @@ autograd.
 The overhead of a node is one check per input. If no gradient is required, its subgraph runs unchanged. It also does
 where PyTorch's autograd has to differentiate it: under autocast, ``functorch`` transforms and forward-mode derivatives,
 and for complex numbers, mixed dtypes and tensor subclasses. Otherwise the subgraph is differentiated with respect to
-the inputs that require gradients, when they are first needed.
+the inputs that require gradients. That takes longer than many calls, so that PyTorch's autograd differentiates the
+first call of each node, unless that would need more memory (the subgraph has loops), or hooks count what is saved.
 """
 
 from __future__ import annotations
@@ -39,7 +40,14 @@ from rekindle.errors import DifferentiationError
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
-from rekindle.ir.subgraph_execution import callable_of, consuming_callable_of, is_settled_at_once, replayed
+from rekindle.ir.subgraph_execution import (
+    callable_of,
+    consuming_callable_of,
+    defers_first_calls,
+    interpreted,
+    is_settled_at_once,
+    replayed,
+)
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.declare import implements_for_node
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
@@ -56,7 +64,9 @@ of their own."""
 def differentiable_graph(node: Node) -> Operation:
     """Return the operation of a differentiable graph: it runs attribute ``Subgraph``, and a separate graph computes the
     gradients."""
-    return _OPERATIONS.of(node, DifferentiableOperation)
+    found = _OPERATIONS.of(node, DifferentiableOperation)
+    found.add_node()
+    return found
 
 
 @dataclass(slots=True, frozen=True)
@@ -72,20 +82,26 @@ class CompiledPart:
 
 
 class DifferentiableOperation:
-    """Executor of a ``prim::DifferentiableGraph`` node."""
+    """Executor of ``prim::DifferentiableGraph`` nodes with equal subgraphs."""
 
-    __slots__ = ("__weakref__", "_derivatives", "_is_for_cpu", "_plain", "graph")
+    __slots__ = ("__weakref__", "_deferred_runs", "_derivatives", "_first", "_is_for_cpu", "_plain", "graph")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._is_for_cpu = any(node.kind in FOR_CPU for node in graph.all_nodes())
         self._plain: Callable[..., Any] | None = None
+        self._first: Callable[..., Any] | None = None
+        """Runs the subgraph operator by operator, while PyTorch's autograd differentiates it."""
+        self._deferred_runs = 0
+        """The number of calls that PyTorch's autograd differentiates before the subgraph is differentiated."""
         self._derivatives: dict[tuple[bool, ...], DerivativeExecutor] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
             if True in wanted and _are_plain(inputs) and not (self._is_for_cpu and _is_on_gpu(inputs)):
+                if self._deferred_runs > 0 and not _are_saved_tensors_hooked():
+                    return self._run_deferred(inputs)
                 try:
                     derivative = self.derivative(wanted)
                 except DifferentiationError:  # PyTorch refuses it too, in words of its own
@@ -94,6 +110,20 @@ class DifferentiableOperation:
         if self._plain is None:
             self._plain = callable_of(self.graph, "differentiable graph", optimized=True)
         return self._plain(*inputs)
+
+    def add_node(self) -> None:
+        """Register a node that the operation runs: its first call is differentiated by PyTorch's autograd."""
+        if defers_first_calls() and not self._derivatives and not any(node.blocks for node in self.graph.nodes):
+            self._deferred_runs += 1
+
+    def _run_deferred(self, inputs: Sequence[Any]) -> Any:
+        self._deferred_runs -= 1
+        function = self._first
+        if function is None:
+            function = self._first = interpreted(self.graph, "differentiable graph")
+        if self._deferred_runs <= 0:
+            self._first = None
+        return function(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
         """Return the executor of the derivative with respect to the inputs marked in ``wanted``. It is created when
@@ -148,6 +178,12 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
         or torch._C._len_torch_function_stack()
         or is_traced_by_torch()
     )
+
+
+def _are_saved_tensors_hooked() -> bool:
+    """Return whether hooks take what autograd saves, as those of ``torch.utils.checkpoint``: it runs a function again
+    for its gradients, which must save as many tensors as the first run."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 def _is_on_gpu(inputs: Sequence[Any]) -> bool:

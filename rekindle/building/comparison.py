@@ -66,8 +66,8 @@ def comparable(program: Any, library: Any, seen: frozenset[int] = frozenset()) -
 
 
 def _of_sequences(program: Any, library: Any, seen: frozenset[int]) -> Comparable:
-    """Return a sequence of the program as the library returns it: tuples whose length is not known are lists there, as
-    are deques."""
+    """Return a sequence of the program as the library returns it: a deque is a list there, and so are some tuples in an
+    object, a Union or a key."""
     is_alike = isinstance(library, list) or (isinstance(library, tuple) and isinstance(program, tuple))
     if not is_alike or len(program) != len(library):
         return Comparable(program, library)

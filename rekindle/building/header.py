@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from rekindle.building.result_classes import Classes
 from rekindle.building.runtime.objects import ErrorCode
 
 _TEXT = """\
@@ -128,13 +129,14 @@ class Class(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A method of a library: its name, its signature in Python, the number of its parameters, and the default values
-    of its last parameters."""
+    """A method of a library: its name, its signature in Python, the number of its parameters, the default values of its
+    last parameters, and the classes of the sequences in its result."""
 
     name: str
     signature: str
     parameters: int
     defaults: tuple[object, ...]
+    result: Classes = None
 
 
 class Interface(NamedTuple):

@@ -28,6 +28,7 @@ from rekindle.building.manifest import MANIFEST, manifest_text
 from rekindle.building.opening import opening_module
 from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.relocatable import AARCH64, relocatable_object
+from rekindle.building.result_classes import classes_of
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
 from rekindle.building.shared_library import SERIAL_THREADS, ObjectSet, shared_library
@@ -322,12 +323,13 @@ def _signature(method: str, record: GraphFunction, is_method: int) -> Method:
     arguments = record.schema.arguments[is_method:]
     parameters = ", ".join(f"{each.name}: {each.type.annotation}" for each in arguments)
     returns = record.schema.returns[0].type.annotation if record.schema.returns else "None"
+    classes = classes_of(record.schema.returns[0].type) if record.schema.returns else None
     defaults: list[object] = []
     for each in reversed(arguments):
         if not each.has_default or not isinstance(each.default, bool | int | float | str | None):
             break
         defaults.insert(0, each.default)
-    return Method(method, f"{method}({parameters}) -> {returns}", len(arguments), tuple(defaults))
+    return Method(method, f"{method}({parameters}) -> {returns}", len(arguments), tuple(defaults), classes)
 
 
 def _attributes_of(type: ClassType) -> Class:
@@ -569,6 +571,7 @@ def _write(result: Build, image: bytes, weights: bytes | None, cpus: Sequence[st
                 "signature": each.signature,
                 "parameters": each.parameters,
                 "defaults": list(each.defaults),
+                "result": each.result,
             }
             for each in interface.methods
         },

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rekindle.building.lowering.constants import member_number
 from rekindle.building.manifest import read_manifest
+from rekindle.building.result_classes import with_classes
 from rekindle.building.runtime.c_values import CKind
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.errors import RekindleError
@@ -160,7 +161,7 @@ class NativeLibrary:
             method, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
         )
         code = function(self._instance, given, len(arguments), ctypes.byref(result))
-        return self._result(code, result)
+        return with_classes(self._result(code, result), known.get("result"))
 
     def _result(self, code: int, result: Value) -> Any:
         """Return the result of a function of the library as a Python value, and free it.

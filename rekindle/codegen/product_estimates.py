@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rekindle.codegen.llvm.target import host_target
 from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS, PRODUCTS
-from rekindle.codegen.product_selection import max_multiplications
+from rekindle.codegen.product_selection import is_measured, max_multiplications
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 
@@ -35,10 +35,14 @@ compute the product and its two gradients."""
 @dataclass(slots=True)
 class ProductEstimates:
     """The products of graphs that are called with ``arguments``; without arguments, nothing is known of them. Where
-    calls on a GPU are ``captured``, a graph with a backward graph of its own is replayed as a whole."""
+    calls on a GPU are ``captured``, a graph with a backward graph of its own is replayed as a whole. If not
+    ``measures``, BLAS is expected to be faster where it would have to be measured."""
 
     arguments: Sequence[object] = ()
     captured: bool = False
+    measures: bool = True
+    is_provisional: bool = False
+    """Whether there was a product that would have to be measured."""
     depends_on_rows: bool = False
     """Whether there was a product that kernels compute only for several rows."""
     _rows: dict[Value, int] = field(default_factory=dict)
@@ -76,15 +80,22 @@ class ProductEstimates:
             return False
         if not isinstance(weight, Tensor):
             needed = MAX_MULTIPLICATIONS + 1
-            return rows > 1 and self._most >= needed and max_multiplications(needed) >= needed
+            return rows > 1 and self._most >= needed and self._kernel_is_faster(needed)
         if weight.dtype not in _DTYPES or weight.device.type != "cpu":
             return False
         count = rows * weight.numel()
-        if count > MAX_MULTIPLICATIONS and count > max_multiplications(count):
+        if count > MAX_MULTIPLICATIONS and not self._kernel_is_faster(count):
             return False
         is_large = weight.numel() >= _LARGE_FOR_ROW
         self.depends_on_rows = self.depends_on_rows or is_large
         return rows > 1 or not is_large
+
+    def _kernel_is_faster(self, multiplications: int) -> bool:
+        """Return whether a kernel computes a product of that size faster than BLAS, as far as it is known."""
+        if not self.measures and not is_measured(multiplications):
+            self.is_provisional = True
+            return False
+        return max_multiplications(multiplications) >= multiplications
 
     def launches_saved(self, node: Node) -> float:
         """Return how many launches are saved where a product is in a graph, beside those of operators that are fused

@@ -7,7 +7,6 @@ product, and the result is kept on disk, with the processor and the number of th
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 import torch
@@ -28,6 +27,12 @@ _BLAS: Final = "blas"
 _KERNEL: Final = "kernel"
 
 
+def is_measured(needed: int) -> bool:
+    """Return whether :func:`max_multiplications` returns a result for ``needed`` without a measurement."""
+    limit = _limit(needed)
+    return limit is None or _known(_SIZES[limit], torch.get_num_threads()) is not None
+
+
 def max_multiplications(needed: int) -> int:
     """Return the number of multiplications up to which kernels compute matrix products, and BLAS larger ones.
 
@@ -35,24 +40,46 @@ def max_multiplications(needed: int) -> int:
     the size of the square product that is measured beside BLAS, with the present number of threads. If BLAS is faster,
     or ``needed`` is larger than every measured size, the result is ``MAX_MULTIPLICATIONS``.
     """
-    limit = next((limit for limit in _SIZES if limit >= needed), None)
+    limit = _limit(needed)
     if limit is None or _faster(_SIZES[limit], torch.get_num_threads()) == _BLAS:
         return MAX_MULTIPLICATIONS
     return limit
 
 
-@cache
+def _limit(needed: int) -> int | None:
+    """Return the limit that ``needed`` multiplications are below; None if they are more than all."""
+    return next((limit for limit in _SIZES if limit >= needed), None)
+
+
+_RESULTS: Final[dict[tuple[int, int], str]] = {}
+"""The faster way to multiply square matrices, ``blas`` or ``kernel``, by their size and the number of threads."""
+
+
 def _faster(size: int, threads: int) -> str:
-    """Return the faster way to multiply square matrices, ``blas`` or ``kernel``: from disk, or measured now and stored.
-    ``threads`` is the present number of threads, which is a part of the key on disk."""
-    disk, key = disk_cache(), machine_key("square product", str(size))
-    found = (disk.load(key) or b"").decode(errors="replace") if disk is not None else ""
-    if found in (_BLAS, _KERNEL):
-        return found
-    found = _measured(size)
-    if disk is not None:
-        disk.store(key, found.encode())
+    """Return the faster way to multiply square matrices: known, or measured now and stored on disk. ``threads`` is the
+    present number of threads, which is a part of the key on disk."""
+    found = _known(size, threads)
+    if found is None:
+        found = _RESULTS[size, threads] = _measured(size)
+        disk = disk_cache()
+        if disk is not None:
+            disk.store(_key(size), found.encode())
     return found
+
+
+def _known(size: int, threads: int) -> str | None:
+    """Return the result of an earlier measurement, in this process or from disk; None if there is none."""
+    found = _RESULTS.get((size, threads))
+    disk = disk_cache() if found is None else None
+    if disk is not None:
+        text = (disk.load(_key(size)) or b"").decode(errors="replace")
+        if text in (_BLAS, _KERNEL):
+            found = _RESULTS[size, threads] = text
+    return found
+
+
+def _key(size: int) -> bytes:
+    return machine_key("square product", str(size))
 
 
 def _measured(size: int) -> str:

@@ -1,5 +1,5 @@
-"""Argument checks of an exported program beyond PyTorch's: that an argument is still None, that an enum is the same
-member, the ranks of tensors, and dtypes, if the program queried them.
+"""Argument checks of an exported program beyond PyTorch's: that an argument is still None, that a bool or enum is the
+same, the ranks of tensors, and dtypes, if the program queried them.
 
 PyTorch's guards are lines of Python about ``L['argument']``. They are kept with the program, in files too.
 """

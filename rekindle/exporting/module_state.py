@@ -51,9 +51,9 @@ class TensorSlot:
 
 @dataclass(slots=True)
 class ScalarSlot:
-    """A number in an attribute. It becomes a buffer of the shell once it is known to change; ``key`` is its name. The
-    buffer of a float has one dimension, because PyTorch's compilers treat a float in a tensor without dimensions as a
-    constant."""
+    """A number in an attribute. It becomes the buffer ``name`` of the shell once it is known to change. ``key`` is its
+    path from the root. The buffer of a float has one dimension, because PyTorch's compilers treat a float in a tensor
+    without dimensions as a constant."""
 
     value: Any
     key: str
@@ -76,7 +76,8 @@ class ScalarSlot:
 
 @dataclass(slots=True)
 class ContainerSlot:
-    """A container in an attribute, a module or an object: its kind, and the slots of its elements."""
+    """A container in an attribute, a module or an object: ``like`` has its kind, and ``parts`` the slots of its
+    elements. ``path`` is that of a module; None for others."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)
@@ -246,8 +247,8 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------- loading and storing
 
     def load(self, held: Any, made: dict[int, Any]) -> Any:
-        """Return the value that the program uses for the slot ``held``. New containers are added to ``made`` by the id
-        of the slot, so that each is created once."""
+        """Return the value that the program uses for the slot ``held``. New lists, dicts and objects are added to
+        ``made`` by the id of the slot, so that each is created once."""
         if isinstance(held, TensorSlot):
             return held.tensor
         if isinstance(held, ScalarSlot):

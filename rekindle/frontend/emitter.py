@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.calls.enum_members import defined, plain_type, plain_value
 from rekindle.frontend.inference.none_error_messages import TYPE_ERROR
 from rekindle.frontend.inference.type_inference import TypeEvidence
 from rekindle.frontend.scopes.environment import Environment
@@ -26,6 +27,7 @@ from rekindle.ir.types import (
     NUMBER,
     TENSOR,
     ClassType,
+    EnumType,
     NoneType,
     Type,
     UnionBase,
@@ -298,6 +300,8 @@ class Emitter:
             return self.graph.insert_constant(False, range=range)
         if isinstance(value.type, UnionBase) and value.type.is_optional:
             return self._present_and_true(value, range)
+        if isinstance(value.type, EnumType) and self.graph.follows_python:
+            return self._truth_of_member(value, range)
         if isinstance(value.type, UnionType):
             return self._truth_of_each(value, list(value.type.members), range)
         result = GLOBALS["bool"].call(CallSite(range, self.graph, [NamedValue(value, range=range)]))
@@ -305,6 +309,20 @@ class Emitter:
         if found.type != BOOL:
             raise TypeMismatchError(f"a condition must be a bool, got {found.type.annotation}", range)
         return found
+
+    def _truth_of_member(self, value: Value, range: SourceRange) -> Value:
+        """Emit ``bool(member)``: that of the number or string which the member is, too, or True.
+
+        Raises:
+            UnsupportedError: the enum defines the truth of its members.
+        """
+        assert isinstance(value.type, EnumType)
+        if plain_type(value.type) is not None:
+            return self.to_bool(plain_value(self.graph, value, range), range)
+        methods = ("__bool__", "__len__")
+        if value.type.python_class is None or any(defined(value.type.python_class, name) for name in methods):
+            raise UnsupportedError(f"the truth of a member of {value.type.annotation} is not known here", range)
+        return self.graph.insert_constant(True, range=range)
 
     def _present_and_true(self, value: Value, range: SourceRange) -> Value:
         """Emit ``bool(value)`` for a value of an Optional: False if it is None."""

@@ -35,7 +35,7 @@ from rekindle.frontend.expressions.primaries import emit_lambda, emit_select, em
 from rekindle.frontend.expressions.ranges import within_range
 from rekindle.frontend.expressions.short_circuits import emit_condition_value
 from rekindle.frontend.expressions.subscripts import emit_subscript
-from rekindle.frontend.python import forms as python_forms, higher_order, library_forms
+from rekindle.frontend.python import forms as python_forms, higher_order, library_forms, unzipping
 from rekindle.frontend.python.forms import type_question
 from rekindle.frontend.python.operators import operator_of_python
 from rekindle.frontend.statements.assignments import assign_targets
@@ -115,6 +115,7 @@ LANGUAGE: Final = Language(
         **calls.FORMS,
         **higher_order.FORMS,
         **library_forms.FORMS,
+        **unzipping.FORMS,
         **sets.FORMS,
         **python_collections.FORMS,
         **counters.FORMS,

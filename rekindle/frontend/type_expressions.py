@@ -201,7 +201,7 @@ def dotted_name(expr: Expr, most: int = sys.maxsize) -> str | None:
 def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
     name = dotted_name(expr.value)
     if name is not None and _strip(name).rpartition(".")[2] == "Literal":
-        return _type_of_literals(expr)
+        return _type_of_literals(expr, resolver)
     found = None if name is None else _GENERICS.get(_strip(name))
     if found is None:
         raise UndefinedNameError(f"the type '{expr.value.range.text}[…]' is not known", expr.value.range)
@@ -218,12 +218,13 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
     return make([parse_type_expression(index, resolver) for index in indices])
 
 
-def _type_of_literals(expr: Subscript) -> Type:
-    """Return the type of the members of ``Literal["a", "b"]``: their common type, which is an Optional if one is None.
+def _type_of_literals(expr: Subscript, resolver: Resolver) -> Type:
+    """Return the type of the members of ``Literal["a", Color.RED]``: their common type, or a Union; an Optional if
+    one is None.
 
     Raises:
-        UnsupportedError: they have several types, or one is not an int, a bool, a string or None in the source, such as
-            a member of an enum.
+        UndefinedNameError: the class of a member is not known.
+        UnsupportedError: a member is not an int, a bool, a string, None or a member of an enum.
     """
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
@@ -231,14 +232,18 @@ def _type_of_literals(expr: Subscript) -> Type:
     types: set[Type] = set()
     for index in indices:
         type = _LITERALS.get(index.tree.kind)
+        if index.tree.kind == Select.KIND:
+            type = parse_type_expression(Select(index.tree).value, resolver)
         if type is None:
-            raise UnsupportedError("a member of a Literal must be an int, a bool, a string or None here", index.range)
+            raise UnsupportedError(
+                "a member of a Literal must be an int, a bool, a string, None or a member of an enum here", index.range
+            )
         types.add(type)
     if len(types) == 1:
         return types.pop()
     if len(types) == 2 and NONE in types:
         return optional((types - {NONE}).pop())
-    raise UnsupportedError("the members of a Literal must be of one type here", expr.range)
+    return union(types)
 
 
 _LITERALS: Final[dict[str, Type]] = {

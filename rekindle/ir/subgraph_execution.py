@@ -17,6 +17,9 @@ runner: Final = LayerHook[Callable[[Graph, str, bool, bool], Callable[..., Any]]
 """Hook: the implementation of :func:`callable_of` and :func:`consuming_callable_of`, by the last argument."""
 
 
+interpreter: Final = LayerHook[Callable[[Graph, str], Callable[..., Any]]]("rekindle.runtime.executor")
+"""Hook: the implementation of :func:`interpreted`."""
+
 replayer: Final = LayerHook[Callable[[Callable[..., Any], bool], Callable[..., Any]]]("rekindle.runtime.executor")
 """Hook: the implementation of :func:`replayed`."""
 
@@ -38,6 +41,15 @@ def consuming_callable_of(graph: Graph, name: str, *, optimized: bool = False) -
     so that tensors that only it holds are freed at their last use, not after the call. Without ``optimized``, the graph
     runs as it is."""
     return runner.get()(graph, name, optimized, True)
+
+
+def interpreted(graph: Graph, name: str) -> Callable[..., Any]:
+    """Return a function that runs ``graph`` as :func:`callable_of` does, and takes less time to make: for one call.
+
+    Raises:
+        SchemaError: nothing is registered that runs one of the nodes.
+    """
+    return interpreter.get()(graph, name)
 
 
 def replayed(function: Callable[..., Any], *, from_list: bool = False) -> Callable[..., Any]:
@@ -64,6 +76,15 @@ def compile_immediately() -> Iterator[None]:
 def is_settled_at_once() -> bool:
     """Return whether operations compile at once, as within :func:`compile_immediately`."""
     return _at_once.get()
+
+
+DEFER_FIRST_CALLS = True
+"""Whether work that pays only if calls repeat is left out of first calls. Tests of that work set it to False."""
+
+
+def defers_first_calls() -> bool:
+    """Return whether work that pays only if calls repeat is left out of first calls."""
+    return DEFER_FIRST_CALLS and not _at_once.get()
 
 
 class PatchableOperation:

@@ -1,4 +1,4 @@
-"""Graph to graph: one file a pass."""
+"""Passes: transformations that change a graph in place, one a file."""
 
 from rekindle.passes.canonicalization.annotate_warns import AnnotateWarns as AnnotateWarns
 from rekindle.passes.canonicalization.canonicalize_ops import CanonicalizeOps as CanonicalizeOps

@@ -57,7 +57,7 @@ def chosen_verifier() -> Verifier | None:
 class PassManager:
     """Runs passes, counts and limits their changes, verifies the graph, and calls ``observe`` after each.
 
-    The graph is verified after each pass that reports a change, and at the end.
+    ``verify`` is called after each pass that reports a change, and at the end; never if it is None.
 
     Example:
         >>> from rekindle.passes import DeadCodeElimination, PassManager

@@ -126,8 +126,8 @@ class Matcher:
         ]
 
     def _solve(self, match: Match, pairs: Pairs) -> Iterator[Match]:
-        """Yield the extensions of ``match`` in which each value of the pattern in ``pairs`` matches the value of the
-        program. ``match`` is extended in place unless operands commute."""
+        """Yield the extensions of ``match`` in which each value of the pattern in ``pairs`` matches its value of the
+        program. ``match`` itself is extended, also without success, up to the first node whose operands commute."""
         pairs = list(pairs)
         while pairs:
             wanted, found = pairs.pop()

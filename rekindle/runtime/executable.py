@@ -15,8 +15,9 @@ from rekindle.runtime.interpreter.code import Code
 
 
 class Executable:
-    """The compiled forms of a function. ``code`` is the unoptimized code for the interpreter; ``strategy`` runs calls
-    otherwise (:class:`~rekindle.runtime.version.Strategy`). Each is created when it is first needed."""
+    """The compiled forms of a function. ``code`` is the unoptimized code for the interpreter; ``strategy``
+    (:class:`~rekindle.runtime.version.Strategy`) runs calls that are optimized. Each is None until :meth:`code_of` or
+    :meth:`with_strategy` creates it, and again after an edit."""
 
     __slots__ = ("__weakref__", "code", "is_watching", "strategy", "was_edited")
 

@@ -27,6 +27,7 @@ from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.interpreter.state import InterpreterState, places_of
 from rekindle.runtime.interpreter.tasks import launch
+from rekindle.runtime.plans.first_run import InterpretedRun, runs_once
 from rekindle.runtime.plans.running_plan import running_plan
 from rekindle.runtime.program_order import first_error
 from rekindle.runtime.settings import SETTINGS
@@ -133,7 +134,15 @@ def callable_of(graph: Graph, name: str, optimized: bool, from_list: bool = Fals
     return (native_version if optimized else Version.of)(graph, name, from_list=from_list).function
 
 
+@gc_paused()
+def _interpreted(graph: Graph, name: str) -> Callable[..., Any]:
+    """See :func:`rekindle.ir.subgraph_execution.interpreted`."""
+    code = Code(graph, name)
+    return InterpretedRun(code) if runs_once(code) else Version.interpreted(code).function
+
+
 subgraph_execution.runner.provide(callable_of)
+subgraph_execution.interpreter.provide(_interpreted)
 subgraph_execution.replayer.provide(replayed_function)
 
 

@@ -6,12 +6,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.profiling import recorded
+from rekindle.ir.subgraph_execution import defers_first_calls
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.native_plans.availability import native_function
 from rekindle.runtime.native_plans.native_plan import native_plan_of
+from rekindle.runtime.plans.first_run import InterpretedRun, runs_once
 from rekindle.runtime.plans.plan import ExecutionPlan, plan_of
 from rekindle.runtime.plans.python_code import NotCompilable
 from rekindle.runtime.settings import SETTINGS
@@ -25,7 +28,7 @@ class Version:
     (:class:`~rekindle.runtime.cuda_graphs.captured_function.CapturedFunction`). ``for_completed`` returns the version
     that is best for calls with arguments of the same sizes as a call that has completed; None if it is this one."""
 
-    __slots__ = ("_python", "captured", "code", "for_completed", "function", "reference", "seconds")
+    __slots__ = ("__weakref__", "_python", "captured", "code", "for_completed", "function", "reference", "seconds")
 
     def __init__(self, code: Code, function: Callable[..., Any], python: PythonFunction | None = None) -> None:
         self.code = code
@@ -37,22 +40,27 @@ class Version:
         self.for_completed: Callable[[Sequence[object]], Version | None] = _none
 
     @classmethod
-    def of(cls, graph: Graph, name: str, *, from_list: bool = False) -> Version:
+    def of(cls, graph: Graph, name: str, *, from_list: bool = False, defers: bool = False) -> Version:
         """Return the fastest way to run the unchanged ``graph``. With ``from_list``, its function takes a list of the
-        arguments, and empties it: see :func:`rekindle.ir.subgraph_execution.consuming_callable_of`.
+        arguments, and empties it: see :func:`rekindle.ir.subgraph_execution.consuming_callable_of`. If the version
+        ``defers``, its plan is written at the second call; the first one may be interpreted.
 
         Raises:
             SchemaError: nothing is registered that runs one of the nodes.
         """
         with recorded(f"plan {name.rpartition('.')[2]}"):
             code = Code(graph, name)
-            python = PythonFunction(code)
-            native = native_function(code, python) if SETTINGS.native_plans else None
-            if from_list:
-                plan = native_plan_of(native)
-                python = PythonFunction(code, from_list=True)
-                native = None if plan is None else plan.consuming_function()
-            return cls(code, native or python.made(), python)
+            if defers and defers_first_calls() and runs_once(code):
+                version = cls(code, _none)
+                version.function = _FirstRun(code, weakref.ref(version))
+                return version
+            return cls(code, *_planned(code, from_list))
+
+    def complete(self) -> Callable[..., Any]:
+        """Return ``function``, after its plan was written."""
+        if isinstance(self.function, _FirstRun):
+            self.function = self.function.planned()
+        return self.function
 
     @classmethod
     def interpreted(cls, code: Code) -> Version:
@@ -66,11 +74,12 @@ class Version:
     @property
     def runs_as(self) -> RunsAs:
         """The form in which the version runs: interpreted, as a plan in Python, or as a native plan."""
-        return runs_as(self.function)
+        return runs_as(self.complete())
 
     @property
     def plan(self) -> ExecutionPlan | None:
         """The plan in Python, to which a native plan falls back; None if the interpreter runs the code."""
+        self.complete()
         return None if self._python is None else plan_of(self._python.made())
 
 
@@ -100,6 +109,47 @@ class PythonFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         return self.made()(*arguments)
+
+
+def _planned(code: Code, from_list: bool = False) -> tuple[Callable[..., Any], PythonFunction]:
+    """Return the function that runs ``code`` by a plan, and the one that calls fall back to."""
+    python = PythonFunction(code)
+    native = native_function(code, python) if SETTINGS.native_plans else None
+    if from_list:
+        plan = native_plan_of(native)
+        python = PythonFunction(code, from_list=True)
+        native = None if plan is None else plan.consuming_function()
+    return native or python.made(), python
+
+
+class _FirstRun:
+    """A function that interprets ``code`` at the first call, and writes its plan at the second one. That is the
+    function of ``version`` from then on."""
+
+    __slots__ = ("_function", "_version", "code", "was_called")
+
+    def __init__(self, code: Code, version: Callable[[], Version | None]) -> None:
+        self.code = code
+        self.was_called = False
+        self._version = version
+        self._function: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.was_called:
+            return self.planned()(*arguments)
+        self.was_called = True
+        return InterpretedRun(self.code)(*arguments)
+
+    @gc_paused()
+    def planned(self) -> Callable[..., Any]:
+        """Return the function of the plan."""
+        if self._function is None:
+            with recorded(f"plan {self.code.basename}"):
+                self._function, python = _planned(self.code)
+            version = self._version()
+            if version is not None:
+                version.function, version._python = self._function, python
+        return self._function
 
 
 class _Interpreted:
@@ -145,7 +195,7 @@ def plain_function(function: Callable[[list[Any]], Any]) -> Callable[..., Any]:
 def underlying_code(function: Callable[..., Any] | None) -> Code | None:
     """Return the code that a native plan, a plan in Python or an interpreted function runs; None for other
     functions."""
-    if isinstance(function, _Interpreted):
+    if isinstance(function, (_Interpreted, _FirstRun, InterpretedRun)):
         return function.code
     plan = native_plan_of(function) or plan_of(function)
     return None if plan is None else plan.code

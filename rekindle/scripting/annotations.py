@@ -204,7 +204,8 @@ def _generic(annotation: Any, origin: Any, range: SourceRange, resolver: Resolve
     if origin is typing.Annotated:
         return type_of_annotation(args[0], range, resolver)
     if origin is typing.Literal:
-        return unify_all(find_type(type(arg), range, resolver) or ANY for arg in args)
+        members = [find_type(type(arg), range, resolver) or ANY for arg in args]
+        return unify_all(members) or union(members)
     make = _MAKERS.get(origin)
     if make is None or not args:
         return None

@@ -38,6 +38,7 @@ from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import resolver as _resolver
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.callables.autograd_functions import AppliedFunction, FunctionClass, function_class_of
+from rekindle.scripting.callables.cached_functions import CACHED, CachedFunction
 from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, records_of, underlying_function
 from rekindle.scripting.callables.generic_functions import call_generic, may_be_generic, needs_call_types
 from rekindle.scripting.callables.modifiers import BARE_ALIASES, is_left_to_python
@@ -94,6 +95,8 @@ def sugared_value(
         return _class_value(obj, range, resolver)
     if inspect.isfunction(obj):
         return function_value(obj, resolver)
+    if isinstance(obj, CACHED) and inspect.isfunction(obj.__wrapped__):
+        return CachedFunction(obj, function_value(obj.__wrapped__, resolver))
     if isinstance(obj, BARE_ALIASES):
         return TypingAlias(obj)
     if isinstance(obj, functools.partial):

@@ -299,7 +299,8 @@ class ExpressionParser:
         return UnaryOp.create(self.since(operator.start), kind, operand)
 
     def _parenthesized(self, opening: Token) -> Expr:
-        """Parse ``(a)``, which is ``a``; ``()``, ``(a,)`` and ``(a, b)``; or ``(a for a in b)``."""
+        """Parse what follows the parenthesis ``opening``: an expression (``(a)`` is ``a``), a tuple, or a generator
+        (``(a for a in b)``)."""
         self.deeper(opening)
         lexer = self.lexer
         items: list[Expr] = []

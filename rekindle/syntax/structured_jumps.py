@@ -21,7 +21,8 @@ from rekindle.syntax.views import Assign, Break, Continue, Def, Expr, For, If, S
 
 
 class NotStructured(Exception):
-    """Raised for a jump out of a statement other than ``if``, such as ``with`` or ``try``."""
+    """Raised if a ``break`` or ``continue`` of the unrolled loop is inside a statement other than ``if``, such as
+    ``with`` or ``try``. Jumps of nested loops are their own."""
 
 
 def jumps_in(statements: Sequence[Stmt]) -> set[str]:

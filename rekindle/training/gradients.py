@@ -69,8 +69,8 @@ def _largest(x: Tensor) -> Tensor:
 
 
 class GradientNorm:
-    """Norm of several contiguous CPU tensors together: of order 2, or the largest magnitude if ``norm_type`` is
-    infinite."""
+    """Norm of several contiguous CPU tensors together: the largest magnitude if ``norm_type`` is infinite, else of
+    order 2. Callers test :meth:`serves` first."""
 
     def __init__(self, norm_type: float) -> None:
         self._is_largest = math.isinf(norm_type)

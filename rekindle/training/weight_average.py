@@ -12,7 +12,8 @@ from torch.optim.swa_utils import AveragedModel
 class WeightAverage:
     """The averages ``averaged`` of the weights of ``model``.
 
-    Kernels update exponential moving averages that have been initialized. PyTorch's own code updates others.
+    If ``weight`` is not None, the caller may average parameters by kernels, and calls ``finish`` for the others.
+    Otherwise it calls ``update``, which runs PyTorch's own code.
     """
 
     def __init__(self, averaged: AveragedModel, model: nn.Module) -> None:

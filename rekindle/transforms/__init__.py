@@ -1,3 +1,3 @@
-"""Programs to programs: edited, rewritten, batched, differentiated."""
+"""Transforms of programs: editing, rewriting, batching and differentiation."""
 
 from rekindle.transforms import editing as editing, rewriting as rewriting

@@ -27,10 +27,10 @@ class _Parts(NamedTuple):
 
 
 def split_unions(graph: Graph, name: str) -> Node | None:
-    """Split values that are a Tensor or a number. Results of ``graph`` become Tensors: ``name``, which is what the
-    function is called, raises TypeError where one is a number.
+    """Split values that are a Tensor or a number. Results of ``graph`` become Tensors: the program raises a TypeError
+    that names the function ``name`` if one is a number.
 
-    Returns a node that still takes such a value whole, from a container, or None where there is none.
+    Return a node that still takes such a value whole, from a container or an argument; None if there is none.
     """
     if not any(number_beside_tensor(output.type) is not None for node in graph.all_nodes() for output in node.outputs):
         return None
@@ -128,7 +128,8 @@ class _Splitting:
                 self.takes_whole = node
 
     def _parts_of(self, value: Value, number: Type) -> _Parts:
-        """Return the tensor part and the number part of a value; the number has the type ``number``."""
+        """Return the tensor part and the number part of a value, and which of them counts; the number has the type
+        ``number``. Nodes that they need are inserted."""
         if value in self.parts:
             parts = self.parts[value]
             return parts._replace(number=self._cast(parts.number, number))
@@ -139,8 +140,8 @@ class _Splitting:
         return self._split_at_run_time(value, number)
 
     def _split_at_run_time(self, value: Value, number: Type) -> _Parts:
-        """Return the parts of a value from a container or an argument, for which a check at run time determines the
-        type."""
+        """Insert a check of the type of a value from a container or an argument at run time; return the parts of the
+        value. Its node is noted in ``takes_whole``."""
         graph = self.graph
         self.takes_whole = value.node
         types: list[Type] = [TENSOR]

@@ -119,3 +119,31 @@ def test_excluded_implementation() -> None:
         for each in (attend, compiled):
             with pytest.raises(RuntimeError, match=r"No available kernel\.  Aborting execution\."):
                 each(*arguments)
+
+
+def attend_without_dropout(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+@pytest.mark.parametrize("function", [attend, attend_without_dropout])
+@pytest.mark.parametrize(
+    ("sizes", "dtypes"),
+    [
+        ([(3,), (3,), (3,)], ["float32"] * 3),
+        ([(2, 3), (3,), (2, 3)], ["float32"] * 3),
+        ([(2, 3), (2, 3), (2, 3)], ["float32", "float64", "float32"]),
+    ],
+)
+def test_errors_are_those_of_eager(function: object, sizes: list[tuple[int, ...]], dtypes: list[str]) -> None:
+    assert callable(function)
+    compiled = rekindle.script(function)
+    arguments = [
+        torch.ones(size, dtype=getattr(torch, dtype), requires_grad=True)
+        for size, dtype in zip(sizes, dtypes, strict=True)
+    ]
+    with pytest.raises(RuntimeError) as expected:
+        function(*arguments)
+    for _ in range(4):
+        with pytest.raises(RuntimeError) as caught:
+            compiled(*arguments)
+        assert str(caught.value).partition("\n")[0] == str(expected.value).partition("\n")[0]

@@ -16,10 +16,11 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 import rekindle
-from rekindle.autodiff import gradient
+from rekindle.autodiff import differentiable_graph, gradient
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.autodiff.residuals.size_specialization import is_determined_by_sizes
 from rekindle.autodiff.reverse_mode import reverse
+from rekindle.ir import subgraph_execution
 from tests.autodiff.graphs import graph_of
 
 
@@ -540,3 +541,74 @@ def test_a_result_may_be_written_to_if_its_gradient_is_not_computed() -> None:
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 torch.autograd.grad(probabilities.sum(), leaves)
         torch.testing.assert_close(found[0], found[-1])
+
+
+def gelu_by_hand(x: Tensor, w: Tensor) -> Tensor:
+    h = x * w
+    return 0.5 * h * (1 + torch.tanh(h * 0.8)) * w
+
+
+def two_layers(x: Tensor, w: Tensor) -> Tensor:
+    return gelu_by_hand(gelu_by_hand(x, w).cumsum(0), w)
+
+
+def in_a_loop(x: Tensor, w: Tensor) -> Tensor:
+    for _ in range(x.size(0)):
+        x = torch.tanh(x * w) * torch.sigmoid(x)
+    return x
+
+
+@pytest.mark.parametrize(("function", "first"), [(gelu_by_hand, 1), (two_layers, 1), (in_a_loop, 0)])
+def test_autograd_differentiates_first_calls(
+    function: Callable[..., Tensor], first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call of each node compiles no gradient, not even of nodes with equal subgraphs; loops would save all
+    intermediate values."""
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
+    compiled: list[Any] = []
+    stored = differentiable_graph.stored_gradient
+
+    def compile_gradient(*arguments: Any) -> Any:
+        compiled.append(arguments)
+        return stored(*arguments)
+
+    monkeypatch.setattr(differentiable_graph, "stored_gradient", compile_gradient)
+    scripted = rekindle.script(function)
+    for call in range(4):
+        results = []
+        for each in (scripted, function):
+            x, w = pair()
+            result = each(x, w)
+            (once,) = torch.autograd.grad(result.sum(), [w], create_graph=True)
+            results.append((result, once, *torch.autograd.grad(once.sum(), [x, w])))
+        assert_same(*results)
+        assert bool(compiled) == (call >= first)
+    assert "prim::DifferentiableGraph" in str(scripted.graph_for(*pair()))
+
+
+def test_first_calls_under_checkpoint_save_what_the_second_run_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
+
+    def program(x: Tensor, w: Tensor) -> Tensor:
+        return torch.sigmoid(torch.tanh(x * w) * x * w) * w
+
+    scripted = rekindle.script(program)
+    for _ in range(2):
+        found = []
+        for function in (scripted, program):
+            x, w = pair()
+            found.append(torch.autograd.grad(checkpoint(function, x, w, use_reentrant=False).sum(), [x, w]))
+        assert_same(*found)
+
+
+def test_failures_of_first_calls_are_those_of_autograd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writing to a saved tensor is an error of the first call too."""
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
+    scripted = rekindle.script(single)
+    for _ in range(3):
+        x, w = pair()
+        result = scripted(x, w).sum()
+        with torch.no_grad():
+            w.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            result.backward()

@@ -437,8 +437,8 @@ def test_the_manifest(folder_of_net):
     manifest = json.loads((folder_of_net / "manifest.json").read_text())
     signature = "forward(x: Tensor, repeats: List[int], shift: Optional[int]) -> Tuple[Tensor, Tensor, int, str]"
     assert manifest["methods"] == {
-        "forward": {"signature": signature, "parameters": 3, "defaults": [None]},
-        "reset": {"signature": "reset() -> int", "parameters": 0, "defaults": []},
+        "forward": {"signature": signature, "parameters": 3, "defaults": [None], "result": None},
+        "reset": {"signature": "reset() -> int", "parameters": 0, "defaults": [], "result": None},
     }
     assert manifest["torch"] is None
     assert set(manifest["files"]) == {"libnet.so", "net.h", "net.hpp", "net.weights"}

@@ -22,6 +22,7 @@ from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
 from rekindle.codegen.selection import Selection
+from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.text.parser import parse_graph
@@ -269,9 +270,9 @@ def test_large_products_of_one_row_are_those_of_blas() -> None:
 def nothing_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A process and a disk that know nothing of the speed of products."""
     monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
-    product_selection._faster.cache_clear()
+    product_selection._RESULTS.clear()
     yield
-    product_selection._faster.cache_clear()
+    product_selection._RESULTS.clear()
 
 
 @pytest.mark.usefixtures("nothing_measured")
@@ -285,11 +286,33 @@ def test_products_are_measured_once_and_as_far_as_needed(monkeypatch: pytest.Mon
     monkeypatch.setattr(product_selection, "_measured", measure)
     assert [product_selection.max_multiplications(200**3) for _ in range(3)] == [256**3] * 3
     assert measured == [176]
-    product_selection._faster.cache_clear()  # as another process
+    product_selection._RESULTS.clear()  # as another process
     assert product_selection.max_multiplications(256**3) == 256**3
     assert product_selection.max_multiplications(256**3 + 1) == MAX_MULTIPLICATIONS
     assert product_selection.max_multiplications(1024**3 + 1) == MAX_MULTIPLICATIONS
     assert measured == [176, 352]
+
+
+@pytest.mark.usefixtures("nothing_measured")
+@pytest.mark.parametrize("faster", ["blas", "kernel"])
+def test_first_calls_measure_nothing(monkeypatch: pytest.MonkeyPatch, faster: str) -> None:
+    """They run PyTorch's products, and what was decided for them is not kept."""
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
+    measured: list[int] = []
+
+    def measure(size: int) -> str:
+        measured.append(size)
+        return faster
+
+    monkeypatch.setattr(product_selection, "_measured", measure)
+    x, w = torch.randn(64, 96), torch.randn(96, 96, requires_grad=True)
+    scripted = rekindle.script(lambda x, w: F.linear(x, w))
+    for call in range(3):
+        found, eager = (torch.autograd.grad(y.sum(), w)[0] for y in (scripted(x, w), F.linear(x, w)))
+        torch.testing.assert_close(found, eager)
+        assert measured == ([] if call == 0 else [96])
+        has_gradient = "prim::DifferentiableGraph" in str(rekindle.last_executed_graph())
+        assert has_gradient == (call > 0 and faster == "kernel")
 
 
 @pytest.mark.usefixtures("nothing_measured")

@@ -3,7 +3,8 @@ probes."""
 
 from __future__ import annotations
 
-from typing import List
+import math
+from typing import Any, List
 
 import pytest
 import torch
@@ -78,3 +79,46 @@ def test_an_argument_that_is_a_parameter_of_the_example() -> None:
     program = rekindle.to_exported(rekindle.script(module), (module.weight,))
     x = torch.arange(4.0).reshape(2, 2)
     torch.testing.assert_close(program.module()(x), module(x))
+
+
+def floored(x: Tensor) -> Tensor:
+    f = float(x.sum())
+    return x * math.floor(f)
+
+
+def sine(x: Tensor) -> Tensor:
+    f = float(x.sum())
+    return x * math.sin(f)
+
+
+def truncated(x: Tensor) -> Tensor:
+    return x * int(x.sum().item() * 2.0)
+
+
+def truncated_tensor(x: Tensor) -> Tensor:
+    return x * int(x.sum())
+
+
+def shifted(x: Tensor) -> Tensor:
+    n = int(x.sum())
+    return x * (1 << n)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "message"),
+    [
+        (floored, float("inf"), "OverflowError: cannot convert the float to an integer of 64 bits"),
+        (truncated, float("-inf"), "OverflowError: cannot convert the float to an integer of 64 bits"),
+        (truncated, float("nan"), "OverflowError: cannot convert the float to an integer of 64 bits"),
+        (truncated_tensor, 1e19, "OverflowError: cannot convert the float to an integer of 64 bits"),
+        (sine, float("inf"), "ValueError: math domain error"),
+        (shifted, -1.0, "ValueError: negative shift count, or an integer of more than 64 bits"),
+        (shifted, 64.0, "ValueError: negative shift count, or an integer of more than 64 bits"),
+    ],
+)
+def test_math_of_a_data_dependent_number_raises_where_python_does(function: Any, given: float, message: str) -> None:
+    exported_program = rekindle.to_exported(rekindle.script(function), (torch.ones(1),)).module()
+    assert exported_program(torch.full([1], 2.0)).tolist() == function(torch.full([1], 2.0)).tolist()
+    with pytest.raises(RuntimeError) as error:
+        exported_program(torch.full([1], given))
+    assert str(error.value).splitlines()[0] == message

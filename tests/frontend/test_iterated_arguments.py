@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from typing import Any, List, Union
 
@@ -11,10 +10,6 @@ import torch
 
 import rekindle
 from rekindle.errors import TypeMismatchError
-
-
-class Color(enum.Enum):
-    RED = 1
 
 
 def orders(s: str):
@@ -100,10 +95,6 @@ def length_of_a_device(x: torch.device):
     return len(x)
 
 
-def length_of_an_enum(x: Color):
-    return len(x)
-
-
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -111,7 +102,6 @@ def length_of_an_enum(x: Color):
         (length_of_a_union, "the length of a value of type Union[List[int], str] depends on its class"),
         (length_of_some_list, "the length of a value of type list depends on its class"),
         (length_of_a_device, "object of type 'torch.device' has no len()"),
-        (length_of_an_enum, f"object of type '__torch__.{__name__}.Color' has no len()"),
     ],
 )
 def test_lengths_of_what_is_not_a_container(program: Callable[..., Any], message: str) -> None:

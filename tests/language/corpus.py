@@ -59,6 +59,7 @@ class Program:
 _PROGRAMS: dict[str, Program] = {}
 
 PAST_TORCH = (
+    "arguments_past",
     "autograd_functions",
     "collection_kinds",
     "decorated",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -275,6 +275,32 @@ def test_operators_that_replace_as_many_others_are_found() -> None:
 
 def _sum_into(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     return torch.add(x, 1, out=out)
+
+
+def _diagonal_into(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return torch.diagonal_copy(x, out=out) * 2
+
+
+def _scattered_into(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return torch.slice_scatter(x, torch.zeros(1, 3), 0, 1, 2, out=out) * 2
+
+
+@pytest.mark.parametrize(("function", "shape"), [(_diagonal_into, (3,)), (_scattered_into, (3, 3))])
+def test_generated_operators_that_python_calls_return_results(
+    function: Callable[..., torch.Tensor], shape: tuple[int, ...]
+) -> None:
+    """``torch.diagonal_copy(x, out=y)`` calls the generated operator in eager too, which has no derivative."""
+    compiled = rekindle.script(function)
+    for _ in range(3):
+        found = []
+        for run in (function, compiled):
+            x, out = torch.arange(9.0).reshape(3, 3).requires_grad_(), torch.empty(shape)
+            result = run(x, out)
+            assert out.requires_grad
+            with pytest.raises(RuntimeError) as caught:
+                result.sum().backward()
+            found.append((result.tolist(), out.tolist(), str(caught.value)))
+        assert found[0] == found[1]
 
 
 def test_results_in_an_argument_record_no_gradients() -> None:

@@ -241,3 +241,14 @@ def test_forward_derivatives_of_a_norm_do_not_crash_the_process(tmp_path: Path) 
     command = [sys.executable, str(tmp_path / "program.py")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+
+
+def test_take_along_dim_of_an_unknown_dim_may_flatten() -> None:
+    operator = REGISTRY.overloads("aten::take_along_dim")[0]
+    x, indices = (TensorType(dtype, torch.device("cpu"), (3, 4)) for dtype in (torch.float32, torch.int64))
+    (unknown,) = result_facts(operator.schema, [x, indices, None], default_dtype=torch.float32)
+    (flat,) = result_facts(operator.schema, [x, indices, Constant(None)], default_dtype=torch.float32)
+    assert isinstance(unknown, TensorType)
+    assert isinstance(flat, TensorType)
+    assert unknown.sizes is None
+    assert flat.sizes == (12,)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.ir.bitcode.digest import describe
+from rekindle.ir.graph import Graph
 from rekindle.runtime.executable import forget_strategies
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.strategies import call_facts, graph_cache, native_strategy, simple_strategy
+from rekindle.runtime.strategies.graph_cache import GraphCache
 
 Optimized = list[int]
 
@@ -257,3 +261,50 @@ def test_small_programs_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     graphs = [rekindle.script(program).graph for program in (small, of_many_calls)]
     found = [graph_cache.GraphCache.of(graph, ()) is not None for graph in graphs]
     assert found == [False, True]
+
+
+class InMemory(dict[bytes, bytes]):
+    """A storage in memory."""
+
+    def load(self, key: bytes) -> bytes | None:
+        return self.get(key)
+
+    def store(self, key: bytes, payload: bytes) -> bool:
+        self[key] = payload
+        return True
+
+
+@dataclass
+class Decided:
+    """Decisions that are provisional unless they measure."""
+
+    measures: bool
+    is_provisional: bool = False
+
+
+@pytest.mark.parametrize("is_none", [False, True])
+def test_graphs_of_provisional_decisions_are_not_taken_for_others(is_none: bool) -> None:
+    program = rekindle.script(lambda x: x.exp() + 1).graph
+    derived = GraphCache(InMemory(), describe(program), ()).derived()
+    built: list[bool] = []
+
+    def find(decisions: Decided) -> None:
+        def build() -> Graph | None:
+            built.append(decisions.measures)
+            decisions.is_provisional = not decisions.measures
+            return None if is_none else program.copy()
+
+        found = derived.find(("graph",), build, decisions)
+        kinds = None if found is None else [node.kind for node in found.all_nodes()]
+        assert kinds == (None if is_none else [node.kind for node in program.all_nodes()])
+
+    for measures, is_provisional, expected in (
+        (False, True, [False]),
+        (False, True, [False]),
+        (True, False, [False, True]),
+        (True, False, [False, True]),
+        (False, False, [False, True]),
+    ):
+        decisions = Decided(measures)
+        find(decisions)
+        assert (decisions.is_provisional, built) == (is_provisional, expected)

@@ -10,7 +10,7 @@ import torch
 
 import rekindle
 from rekindle.errors import CompileError, NotScriptableError
-from rekindle.ir.types import INT, TENSOR, EnumType, ListType, TupleType
+from rekindle.ir.types import INT, STRING, TENSOR, EnumType, ListType, TupleType, union
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, type_of_annotation
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.scripting.value_types import NotInferable, infer
@@ -105,10 +105,17 @@ def test_literals_of_members_have_the_type_of_their_enum():
     assert (compiled(), compiled(Side.LEFT)) == (False, True)
 
 
-def test_a_literal_of_members_in_a_text_is_rejected():
+def test_a_literal_of_members_in_a_text_has_the_type_of_their_enum():
+    assert type_of_annotation("Literal[Side.LEFT]", resolver=PythonResolver(globals())) is type_of_annotation(Side)
+    assert type_of_annotation("Literal[1, 'x']", resolver=PythonResolver(globals())) == union((INT, STRING))
+
+
+def test_other_members_of_a_literal_in_a_text_are_rejected():
     with pytest.raises(CompileError) as raised:
-        type_of_annotation("Literal[Side.LEFT]", resolver=PythonResolver(globals()))
-    assert raised.value.message == "a member of a Literal must be an int, a bool, a string or None here"
+        type_of_annotation("Literal[f(1)]", resolver=PythonResolver(globals()))
+    assert raised.value.message == (
+        "a member of a Literal must be an int, a bool, a string, None or a member of an enum here"
+    )
 
 
 @pytest.mark.parametrize(

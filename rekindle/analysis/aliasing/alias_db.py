@@ -63,7 +63,8 @@ class AliasDb:
         return bool(self._memory_of(a) & self._memory_of(b))
 
     def may_contain_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
-        """Return whether ``a`` and ``b``, or something in them, may share memory."""
+        """Return whether ``a`` and ``b``, or something in them, may share memory; if they are sets, whether some value
+        of one and some value of the other may."""
         return bool(self._reachable_from(a) & self._reachable_from(b))
 
     def has_writers(self, subject: Value | Node) -> bool:

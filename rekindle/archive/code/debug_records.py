@@ -223,7 +223,8 @@ def _source(facts: tuple[object, ...], table: tuple[object, ...] | None) -> Sour
     With ``table``, the text is a list of indices into the table of strings, and the name is an index.
 
     Raises:
-        _Unreadable: the description has another form, or the text is longer than :data:`_MAX_LENGTH`.
+        _Unreadable: the description has another form, or, with ``table``, the text is longer than
+            :data:`_MAX_LENGTH`.
     """
     if len(facts) != 3:
         raise _Unreadable

@@ -1,6 +1,6 @@
-"""Rewrite the devices in program texts: ``torch.zeros(3, device="cuda:0")`` in a program that has to run without a GPU.
+"""Rewrite the devices in programs: ``torch.zeros(3, device="cuda:0")`` in a program that has to run without a GPU.
 
-Traced programs contain many. ``map_location`` alone changes the devices of tensors, and not those in program texts.
+Traced programs contain many. ``map_location`` alone changes the devices of tensors, and not those in programs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def _map_constants(graph: Graph, to: DeviceMap) -> None:
 
 
 def _mapped(value: Any, to: DeviceMap) -> Any:
-    """Return a copy of the value in which devices are mapped; the same object if no device changes."""
+    """Return a copy of the value in which devices are mapped, except in keys of dicts; the same object if no device
+    changes."""
     if isinstance(value, torch.device):
         mapped = to(value)
         return value if mapped == value else mapped

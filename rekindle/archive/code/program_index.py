@@ -108,7 +108,7 @@ class ProgramIndex:
                     yield kind
 
     def library_classes(self) -> Iterator[str]:
-        """Yield the names of the C++ classes that the sources mention."""
+        """Yield the names of the C++ classes that the sources mention, one for each mention."""
         for tree in self._trees():
             name = dotted_name(Expr(tree), _PARTS) if tree.kind == "." else None
             if name is not None and name.startswith(LIBRARY_CLASSES) and name.count(".") == _PARTS - 1:

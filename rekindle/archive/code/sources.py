@@ -37,8 +37,8 @@ class ArchiveSources:
         return [name[len(_FOLDER) : -len(_SUFFIX)].replace("/", ".") for name in names]
 
     def read(self, qualifier: str) -> Source | None:
-        """Return the source of a qualifier, with its debug records; None if the archive has none. Each call counts
-        towards the limit of ``code_bytes``.
+        """Return the source of a qualifier, with its debug records; None if the archive has none. Each call for a
+        member of the archive counts towards the limit of ``code_bytes``.
 
         Raises:
             ArchiveError: the member is damaged or not UTF-8, or the texts read so far exceed the limit.

@@ -121,6 +121,7 @@ def _tensor(
 
 def check_view(tensor: TensorRecord) -> None:
     """Check that sizes, strides and offset of a tensor fit together, and that its elements are within its storage.
+    Sizes and strides must not be negative, which the callers check.
 
     Raises:
         Malformed: sizes, strides or offset are invalid, or the tensor has elements outside of its storage.
@@ -218,7 +219,7 @@ def _sparse(layout: object, *rest: object) -> SparseRecord:
     is_coalesced))``. Old releases omit ``is_coalesced``, which is ignored here.
 
     Raises:
-        Malformed: the arguments have neither form.
+        Malformed: the arguments have neither form, or a part has far more elements than its storage.
     """
     if type(layout) is int:
         check(0 <= layout < len(LAYOUTS), "an unknown layout")

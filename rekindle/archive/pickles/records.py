@@ -1,7 +1,8 @@
 """Inert records of the contents of pickles: nothing here imports, calls or allocates anything.
 
 Besides the records, a pickle's value is made of None, bools, ints, floats, complex numbers, strings, tuples, lists,
-dicts, ``torch.device``, ``torch.dtype`` and ``torch.qscheme``. The same record in two places is one object in both.
+dicts, ``torch.device``, ``torch.dtype``, ``torch.layout`` and ``torch.qscheme``. The same record in two places is one
+object in both.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class SparseRecord:
 
 @dataclass(slots=True, eq=False)
 class TensorNumber:
-    """A tensor in an archive of PyTorch 1.2 or older: its index in the table of tensors."""
+    """A tensor in an archive of PyTorch 1.2 or older: its index in the table of tensors; a negative number is None."""
 
     number: int
 

@@ -56,7 +56,8 @@ class SetStateSandbox:
         self._operations: dict[Node, Operation] = {}
 
     def run(self, method: GraphFunction, target: object, state: object) -> None:
-        """Call ``method`` with an object whose attributes it sets.
+        """Call the ``__setstate__`` method ``method`` with the object ``target``, whose attributes it sets, and
+        ``state``.
 
         Raises:
             UnsafeArchiveError: methods are not allowed, the method fails, or it calls a rejected operator.
@@ -174,8 +175,8 @@ def _define(scope: ValueMap, values: Sequence[Value], results: Sequence[Any]) ->
 def _is_allowed(node: Node) -> bool:
     """Return whether the operator of ``node`` may run.
 
-    Internal operators of PyTorch, whose names begin with an underscore, do not check memory accesses. Operators that
-    inspect objects would call methods outside of this interpreter.
+    Internal operators of PyTorch, whose names begin with an underscore, do not check memory accesses: only those that
+    this package implements may run. Operators that inspect objects would call methods outside of this interpreter.
     """
     kind = node.kind
     namespace, _, name = kind.partition("::")

@@ -27,7 +27,8 @@ class StorageTable:
         return known
 
     def contents(self) -> list[tuple[str, Bytes]]:
-        """Return the name and the bytes of each storage. Bytes of storages on the CPU are views of their memory."""
+        """Return the name and the bytes of each storage. Bytes of storages on the CPU are views of their memory; a
+        storage on the device ``meta`` has none."""
         return [(str(index), _bytes_of(storage)) for index, storage in enumerate(self._storages)]
 
 

@@ -44,7 +44,8 @@ class TensorLoader:
             ArchiveError: the storage is missing or has another size, the record is invalid, or the device is not
                 available.
             ValueError: ``map_location`` is of an unsupported class.
-            TypeError: ``map_location`` returned a value that is not a device or a storage.
+            TypeError: ``map_location`` returned, or a dict contains, a value that is not a device or a storage.
+            RuntimeError: ``map_location`` leads to a name that is not a device.
         """
         known = self._tensors.get(id(record))
         if known is None:
@@ -117,7 +118,7 @@ class TensorLoader:
 
     def _place(self, record: StorageRecord) -> torch.UntypedStorage:
         """Read a storage, and return it on its device: that of the archive, or the one that ``map_location``
-        determines."""
+        determines. A storage on ``meta`` stays there."""
         if record.location == "meta":
             self._check_claim(record)
             return torch.UntypedStorage(record.nbytes, device="meta")
@@ -143,6 +144,7 @@ class TensorLoader:
         Raises:
             ValueError: ``map_location`` is of an unsupported class.
             TypeError: ``map_location`` returned, or a dict contains, a value that is not a device or a storage.
+            RuntimeError: ``map_location`` leads to a name that is not a device.
             CorruptArchiveError: the archive names an unknown device.
         """
         wanted: Any = self._map_location

@@ -18,7 +18,8 @@ _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkld
 
 
 class MissingTorchbindObject:
-    """Stands for an object of a class whose library is not installed. A use raises an error that names the package."""
+    """Stands for an object of a class whose library is not installed. Reading an attribute raises an error that
+    names the package."""
 
     def __init__(self, name: str, state: object, state_type: Type) -> None:
         self.__dict__["qualified_name"] = name
@@ -44,7 +45,7 @@ def make_object(name: str, state: object, state_type: Type, allow_setstate: bool
     a :class:`MissingTorchbindObject` if the class is not installed.
 
     Raises:
-        UnsafeArchiveError: the class is of another library, and ``allow_setstate`` is False.
+        UnsafeArchiveError: the class is of a library other than PyTorch, and ``allow_setstate`` is False.
         CorruptArchiveError: the class refuses the state.
     """
     if not is_installed(name):

@@ -58,7 +58,7 @@ _CONTAINERS: Final[dict[str, type]] = {
 """PyTorch's container modules by qualified name. Loaded ones can be indexed in Python."""
 
 _SMALL: Final = 1 << 20
-"""Number of bytes up to which a tensor may be larger than its storage."""
+"""Size in bytes up to which a tensor may be larger than its storage."""
 
 _MAGIC: Final = ("__len__", "__iter__", "__getitem__", "__contains__")
 
@@ -72,8 +72,8 @@ class _Misfit(Exception):
 
 
 class ValueBuilder:
-    """Builds the values that the records of one pickle describe. A record that occurs several times becomes one
-    object."""
+    """Builds the values that the records of one pickle describe. A record that occurs several times with the same
+    declared type becomes one object."""
 
     def __init__(
         self,
@@ -261,7 +261,7 @@ class ValueBuilder:
         return made
 
     def _check_content(self, state: object) -> None:
-        """Check that no tensor that C++ code reads is larger than its bytes.
+        """Check that no tensor in the state of a C++ object is larger than its storage; one of up to 2^20 bytes may be.
 
         Raises:
             CorruptArchiveError: a tensor is larger.

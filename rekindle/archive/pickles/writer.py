@@ -119,7 +119,7 @@ class ValuePickler:
             self._shared(value, type)
 
     def _shared(self, value: Any, type: Type) -> None:
-        """Write a value that is one object wherever it occurs.
+        """Write a list, dict or object, or a reference to it if it was written before.
 
         Raises:
             SaveError: the value contains itself.

@@ -5,7 +5,7 @@
 ``byteorder``           ``little`` or ``big``; little where it is missing
 ``data.pkl``            the module; tensors in ``data/0``, ``data/1`` …
 ``constants.pkl``       what the texts call ``CONSTANTS.c0`` …; tensors in ``constants/0`` …
-``code/__torch__/…``    program texts, one file a Python module, each with its places (``….py.debug_pkl``)
+``code/__torch__/…``    program texts, one file a Python module, each with its source locations (``….py.debug_pkl``)
 ``extra/…``             what users added
 ======================  ==============================================================================================
 """
@@ -35,8 +35,8 @@ _CHUNK: Final = 1 << 20
 class ArchiveReader:
     """The members of an archive, by their names without the top folder.
 
-    A file given by its path is mapped into memory, so that reads do not copy. The checksum of a member is verified when
-    it is read.
+    With ``use_mmap``, a file given by its path is mapped into memory, so that reads do not copy. The checksum of a
+    member is verified when it is read.
     """
 
     def __init__(self, f: FileLike, limits: ArchiveLimits = DEFAULT_LIMITS, *, use_mmap: bool = True) -> None:
@@ -45,6 +45,7 @@ class ArchiveReader:
         Raises:
             OSError: the file cannot be read.
             ArchiveError: it is not an archive, is broken, or exceeds the limits.
+            TypeError: ``f`` is not a path, a file open in binary mode, or bytes.
         """
         self.limits = limits
         self._data, self._copy = _bytes_of(f, use_mmap, limits)
@@ -103,7 +104,8 @@ class ArchiveReader:
 
     def writable(self, name: str, alignment: int) -> memoryview:
         """Return the bytes of a member that may be written to, without any effect on the archive: a copy-on-write
-        mapping if the file is mapped and the member is aligned to ``alignment`` in it, else a copy."""
+        mapping if the file is mapped and the member is uncompressed and aligned to ``alignment`` in it, else a copy.
+        Later calls for a mapped member return the same memory."""
         found = self.view(name)
         entry = self.entry(name)
         if self._copy is None or entry.method == DEFLATED or entry.start % alignment:
@@ -280,7 +282,7 @@ def _read_all(file: IO[bytes], limits: ArchiveLimits) -> bytes:
 
 
 def _mode_of(file: IO[bytes]) -> int | None:
-    """Return the file type of a file object; None if it does not read a file of the system."""
+    """Return the mode of a file object, its type and permissions; None if it does not read a file of the system."""
     try:
         return os.fstat(file.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):

@@ -62,8 +62,7 @@ def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
 
     Raises:
         ArchiveError: the data are not a zip file, are truncated or inconsistent, have unsafe names, or have more
-        members
-            than the limits allow.
+            members than the limits allow.
     """
     start, count, end = _find_directory(data, limits)
     headers = _read_headers(data[start:end], count)

@@ -69,7 +69,7 @@ def check_distinct(names: list[str]) -> None:
 
 
 def printable(name: str) -> str:
-    """Return ``name`` for a message: at most 200 characters, with escapes for those that cannot be printed."""
+    """Return the first 200 characters of ``name`` for a message, with escapes for those that cannot be printed."""
     short = name if len(name) <= 200 else name[:200] + "…"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
 

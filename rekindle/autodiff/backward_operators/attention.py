@@ -23,6 +23,19 @@ def accumulation_dtype(dtype: int) -> int:
     return number_of(torch.float32) if DTYPES[dtype] in (torch.float16, torch.bfloat16) else dtype
 
 
+@implements("autodiff::head_size(Tensor query, Tensor key, Tensor value) -> int")
+def head_size(query: Tensor, key: Tensor, value: Tensor) -> int:
+    """Return the size of a head of attention, the last one of ``query``.
+
+    Raises:
+        RuntimeError: the tensors have fewer than two dimensions, or different dtypes or devices.
+    """
+    is_alike = query.dtype is key.dtype is value.dtype and query.device == key.device == value.device
+    if not is_alike or min(query.dim(), key.dim(), value.dim()) < 2:  # an error, in the words of PyTorch
+        torch.nn.functional.scaled_dot_product_attention(query, key, value)
+    return query.size(-1)
+
+
 @implements("autodiff::attention_factors(int width, float? scale) -> (float, float)")
 def attention_factors(width: int, scale: float | None) -> tuple[float, float]:
     """Return the factors of query and key, whose product is the scale of scores. ``width`` is the size of a head."""
@@ -69,9 +82,11 @@ def attention(
     and the mask with which dropout multiplied the weights; each of the two is None where there is none.
 
     Raises:
-        RuntimeError: ``is_causal`` and ``attn_mask`` are both given, or :func:`attention_noise` raises it.
+        RuntimeError: ``is_causal`` and ``attn_mask`` are both given, or :func:`head_size` or :func:`attention_noise`
+            raises it.
     """
     options: dict[str, Any] = {"scale": scale, "enable_gqa": enable_gqa}
+    head_size(query, key, value)
     if is_causal and attn_mask is not None:  # an error, in the words of PyTorch
         torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, **options)
     way = torch._fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, **options)

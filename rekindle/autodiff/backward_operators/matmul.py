@@ -213,7 +213,8 @@ class _CompiledOperator:
 
 
 def _rows(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the rows of all ``tensors`` as one matrix; a single tensor unchanged."""
+    """Return the rows of several ``tensors``, of one dimension or more, as one matrix. A single tensor is returned as
+    it is."""
     return tensors[0] if len(tensors) == 1 else torch.cat([_matrix(each) for each in tensors])
 
 

@@ -8,7 +8,7 @@ TEXT: Final = """
 composite scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     if dropout_p > 0 and attn_mask is None and not enable_gqa:
         wide = own.accumulation_dtype(query.dtype)
-        first, second = own.attention_factors(query.size(-1), scale)
+        first, second = own.attention_factors(own.head_size(query, key, value), scale)
         scores = torch.matmul(query.to(wide) * first, (key.to(wide) * second).transpose(-2, -1))
         if is_causal:
             scores = scores + own.causal_mask(scores)

@@ -166,7 +166,8 @@ def _without_entry(scope: BlockBackward, node: Node, gradient: Value) -> list[Va
 
 
 def _collected(scope: BlockBackward, node: Node) -> None:
-    """Emit the backward of a list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
+    """Emit the backward of ``node``, the append by which a loop fills a list: add the element of the list's gradient
+    for this iteration to the item's gradient. :mod:`rekindle.autodiff.reverse_mode.collected_lists` does the rest."""
     whole, item = node.inputs
     block = node.owning_block
     assert block is not None

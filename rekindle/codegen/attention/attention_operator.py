@@ -138,14 +138,16 @@ def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_
 
 def written_attention(node: Node) -> Operation:
     """Return the operation for attention that a program writes out: ``softmax(query @ key.transpose(-2, -1) / scale,
-    -1) @ value``. If the attribute ``divides`` is 0, scores are multiplied by ``scale``."""
+    -1) @ value``. If the attribute ``divides`` is 0, scores are multiplied by ``scale``. If ``counts_from_start`` is 1,
+    the key is transposed by ``key.transpose(2, 3)``: another result, or an error, where it has not four dimensions."""
     kernel, divides = Attention(), bool(int_attribute(node, "divides"))
+    first, second = (2, 3) if int_attribute(node, "counts_from_start", 0) else (-2, -1)
 
     def by_own_kernel(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor | None:
         return kernel.run(query, key, value, scale=1.0 / scale if divides else scale)
 
     def by_pytorch(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-        scores = torch.matmul(query, key.transpose(-2, -1))
+        scores = torch.matmul(query, key.transpose(first, second))
         scores = scores / scale if divides else scores * scale
         return torch.matmul(torch.softmax(scores, -1), value)
 

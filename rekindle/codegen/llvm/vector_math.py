@@ -152,7 +152,8 @@ def _narrowed(element: str, lanes: int, width: int, symbol: str, arguments: int)
 
 
 def _cut(element: str, lanes: int, width: int, symbol: str, arguments: int) -> Iterable[str]:
-    """Yield the lines of one call for each part of a vector. The results are concatenated pairwise."""
+    """Yield the lines that call ``symbol`` for each part of ``width`` < ``lanes`` elements, concatenate the results
+    pairwise, and return them."""
     wide, type = vector_type(element, width), vector_type(element, lanes)
     parts = []
     for part in range(lanes // width):

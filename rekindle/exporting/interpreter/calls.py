@@ -69,7 +69,8 @@ class EntryCall:
     def result(
         self, run: Runner, root: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: list[Any]
     ) -> Any:
-        """Run the function with ``arguments``, and the hooks, which get ``args`` and ``kwargs``; return the result."""
+        """Run the function with ``arguments``, and the hooks, which get ``args``; return the result. If a pre-hook
+        replaces ``args``, the arguments are bound again, with ``kwargs``."""
         for hook in self.hooks.pre:
             given = run(hook, [root, args])
             if given is not None:

@@ -61,7 +61,8 @@ class DryRun:
 
 @contextmanager
 def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
-    """Record no operators within the ``with`` block, and discard the symbols that they create."""
+    """Record no operators within the ``with`` block, and discard the symbols that they create. What the block reads and
+    writes is noted in new sets of the session, which are discarded too."""
     fake_mode = detect_fake_mode()
     shape_env = None if fake_mode is None else fake_mode.shape_env
     session = machine.session
@@ -101,6 +102,7 @@ def dry_run(
 
     Raises:
         ExportProblem: a construct on the path is unsupported.
+        NeedsExample: the export has to restart and follow the example.
     """
     before = machine.leaves_of(frames)
     session = machine.session
@@ -198,7 +200,8 @@ class Operands:
 
 
 def as_operand(leaf: Any) -> Any:
-    """Convert a leaf to the form in which higher-order operators take it."""
+    """Return a leaf in the form in which higher-order operators take it: symbols of floats and bools as tensors, others
+    unchanged."""
     if isinstance(leaf, SymFloat):
         return number_as_tensor(leaf)
     return condition_tensor(leaf) if isinstance(leaf, SymBool) else leaf
@@ -230,7 +233,7 @@ def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor 
 
 
 def has_plain_strides(info: PhiInfo) -> bool:
-    """Return whether both examples of a slot have the same memory layout."""
+    """Return whether both examples of a slot are contiguous tensors, or neither is a tensor."""
     a, b = info.examples
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         return not isinstance(a, Tensor) and not isinstance(b, Tensor)
@@ -264,7 +267,8 @@ def dealias(operands: Sequence[Any]) -> list[Any]:
 
 
 def phi_placeholder(info: PhiInfo) -> Tensor:
-    """Return a tensor with the properties of a slot, without recording it."""
+    """Return an uninitialized tensor with the properties of a slot, for a dry run. A size in which the examples differ
+    is a new symbol."""
     example = info.example
     a, b = info.examples
     shape = list(example.shape)
@@ -295,8 +299,8 @@ def note_shared(
     results: Sequence[Tensor],
     moment: ExecutionPoint | None,
 ) -> None:
-    """Record in ``session.maybe_aliased`` the results that share memory with an earlier tensor on one of the paths:
-    after the join, that is data-dependent."""
+    """Record in ``session.maybe_aliased`` the results that share memory with an earlier tensor on one of the paths, and
+    these tensors: after the join, the sharing is data-dependent."""
     for rehearsal in rehearsals:
         memory = {own[1]: leaf for own, leaf in rehearsal.world.origins.items() if own[0] == "tensor"}
         by_storage = {
@@ -327,5 +331,6 @@ def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[
 
 
 def values_of(template: JoinedState, tensors: Sequence[Tensor]) -> list[Any]:
-    """Return the values after an operator: those of ``template``, with the results ``tensors`` in its slots."""
+    """Return the values after an operator: those of ``template``, with the results ``tensors`` in its slots. Containers
+    that the paths changed are updated in place."""
     return template.built([value_of(info.kind, tensor) for info, tensor in zip(template.slots, tensors, strict=True)])

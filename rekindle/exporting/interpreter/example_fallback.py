@@ -49,7 +49,7 @@ class TensorMeta:
 
 class NeedsExample(Exception):
     """The export must restart and follow the example. ``decided`` is the branch or loop that must take the path of the
-    example, with the reason."""
+    example; None if only a run on the example is missing. ``problem`` is the reason."""
 
     def __init__(self, problem: ExportProblem, decided: ExecutionPoint | None = None) -> None:
         self.problem = problem
@@ -74,12 +74,6 @@ def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
     if machine.session.example is None:
         raise NeedsExample(problem)
     return machine.session.example
-
-
-def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
-    """Return the reason why a branch or a loop was forced to take the path of the example; None if it was not."""
-    moment = execution_point(frame, node)
-    return None if moment is None else machine.session.forced_by_example.get(moment)
 
 
 def follow_example_branch(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
@@ -113,7 +107,8 @@ def follow_example_loop(
 ) -> None:
     """Enter another iteration of a loop, or end the loop, as the example does, and emit a check of the condition.
 
-    ``iteration`` is the number of iterations so far. ``problem`` is added to the reasons of the session.
+    ``iteration`` is the number of iterations so far. ``problem`` is added to the reasons of the session, and the loop
+    follows the example from then on.
 
     Raises:
         ExportProblem: ``problem``, if the example does not reach the node.

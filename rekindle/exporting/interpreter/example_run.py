@@ -79,7 +79,9 @@ def _copied(tensor: Tensor) -> Tensor:
 
 
 class _ConcreteInterpreter(ExportInterpreter):
-    """An interpreter that runs on real tensors, so that every number is known, and records what happens."""
+    """An interpreter that runs on real tensors, so that every number is known. It records in ``example`` the
+    branches taken, the trip counts of loops, and arguments and results of operators. It stops after ``MAX_NODES``
+    nodes."""
 
     count = 0
 

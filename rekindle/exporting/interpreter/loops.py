@@ -65,7 +65,7 @@ MAX_FIXPOINT_ROUNDS: Final = 8
 """The maximum number of dry runs of a body to determine the state that it changes."""
 
 MAX_SPECULATIVE_UNROLL: Final = 16
-"""Loops of at most this many iterations are unrolled, even if whether they exit early is data-dependent."""
+"""Loops of at most this many iterations are unrolled without a dry run, as long as their condition is known."""
 
 MAX_PEELED: Final = 2
 """Maximum number of iterations peeled off before the operator, after which the variables have their final types."""
@@ -130,7 +130,7 @@ def _peel(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> bool:
     """Peel off an iteration that is data-dependent: the program continues separately with it and without it. Return
-    False if that does not help."""
+    True if it does, False if the paths cannot be split."""
     session = machine.session
     known, decided = len(session.problems), dict(session.forced_by_example)
     limit = frame.activation.env[LoopView(node).trip_count]
@@ -158,7 +158,8 @@ def _peel(
 
 
 def _is_to_unroll(machine: SymbolicInterpreter, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
-    """Return whether to unroll a loop: it has few iterations, or its condition is still known after the first one."""
+    """Return whether to unroll a loop: it has few iterations, a known trip count and no condition, or a first iteration
+    that raises or after which the condition is known."""
     if isinstance(limit, int) and limit <= MAX_SPECULATIVE_UNROLL:
         return True
     body = node.blocks[0]
@@ -251,8 +252,8 @@ def while_loop(
 
 
 def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Sequence[Any]) -> Any:
-    """Return the maximum trip count, which bounds the number of elements that are appended to a list. Return None if it
-    is unknown before the loop, or nothing is appended."""
+    """Return the maximum number of remaining iterations, which bounds the number of elements that are appended to a
+    list. Return None if it is unknown before the loop, or nothing is appended."""
     body = node.blocks[0]
     if not any(inner.kind == "aten::append" for inner in reachable(body.nodes)):
         return None

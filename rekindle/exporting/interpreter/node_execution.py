@@ -158,7 +158,8 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> Any:
-        """Return the value of a constant: a copy of a list or dict, to which the program may write."""
+        """Return the value of a constant. A list or dict is copied, since the program may write to it; a tensor is the
+        one that stands for it in the exported program, if there is one."""
         value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)
@@ -192,7 +193,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
     def context(self, frame: Frame, node: Node) -> None:
         """Enter or leave a ``with`` statement: push a frame for a method of the context manager. If Export IR has no
-        form of the statement, record the problem, and bind None to the outputs."""
+        form of the statement, record the problem on entering, and bind None to the outputs."""
         manager = frame.activation.env[node.input]
         record = None
         if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
@@ -253,7 +254,13 @@ class ExportInterpreter(SymbolicInterpreter):
         return self.call_operator(frame, node, operator, args)
 
     def call_operator(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
-        """Return the outputs of a node that calls a registered operator."""
+        """Run a node that calls a registered operator, record what it reads and writes, and return its outputs.
+
+        Raises:
+            ExportProblem: the operator needs a number that is data-dependent, or writes to memory that another tensor
+                may share.
+            NeedsExample: as in :meth:`note_writes`.
+        """
         self.note_reads(args)
         if node.kind in guards.ASKS_DTYPE:
             self.session.asks_dtype = True
@@ -365,7 +372,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------- reads, writes
 
     def note_reads(self, args: list[Any]) -> None:
-        """Record which leaves are read, for the dry run of a branch."""
+        """Record which leaves are read, during a dry run. Do nothing at other times."""
         if not self.session.dry_run_depth:
             return
         for value in args:

@@ -74,7 +74,7 @@ def _is_not_none(args: Sequence[Any]) -> Any:
 
 
 def _tensor_of(args: Sequence[Any]) -> Any:
-    """Return ``torch.tensor`` of numbers, some of which are unbacked."""
+    """Return ``torch.tensor`` of numbers, known or unbacked."""
     data, dtype, device, requires_grad = (*args, None, None, None)[:4]
     wanted = None if dtype is None else DTYPES[dtype]
     if isinstance(data, (list, tuple)) and not _has_unknown(data):
@@ -149,8 +149,8 @@ def _module_at(args: Sequence[Any]) -> Any:
 
 
 def _select(args: Sequence[Any]) -> Any:
-    """Return ``tensor.select(dim, index)``. A negative unbacked index is normalized: the functional form of a write
-    to the selected part requires that."""
+    """Return ``tensor.select(dim, index)``. An unbacked index that may be negative is normalized: the functional form
+    of a write to the selected part requires that."""
     tensor, dim, index = args[0], with_symbols(args[1]), args[2]
     if _may_be_negative(index):
         size, given = tensor.shape[dim], numbers_as_tensor(index)

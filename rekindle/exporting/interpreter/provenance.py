@@ -52,8 +52,8 @@ class ProvenanceTable:
 
 
 def write_provenance(program: torch.export.ExportedProgram, places: ProvenanceTable) -> None:
-    """Write the source location of every node of ``program`` into its metadata, and remove the index from ``custom``. A
-    node without a location gets that of the node before it."""
+    """Write the source location of every node of ``program`` other than a placeholder into its metadata, and remove the
+    index from ``custom``. A node without a location gets that of the node before it; at the start, the first one."""
     for module in _graph_modules(program.graph_module):
         last = _first_mark(module)
         for node in module.graph.nodes:

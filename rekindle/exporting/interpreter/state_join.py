@@ -197,7 +197,7 @@ def _text(node: Any) -> object:
 
 def _filled(like: Any, nodes: list[Any], build: Callable[[Any], Any], note: Callable[[Any], None]) -> Any:
     """Return a new container like ``like``, with ``build(node)`` for each of ``nodes``. ``note`` is called with it
-    before its elements are built, since a list, dict or object may contain itself."""
+    before its elements are built, since a list, dict or object may contain itself; for a tuple or future, after."""
     if isinstance(like, (list, dict, SymbolicObject)):
         new: Any = (
             SymbolicObject(like.type, {}, like.path, like.python_class)
@@ -244,7 +244,7 @@ def join_states(
     later. For a loop of at most ``capacity`` iterations, a list may have one more element in the second state.
 
     With ``is_strict``, known numbers that differ cannot be joined, since they stay known if the paths are split. The
-    values that ``may_be_late`` marks are excepted.
+    values that ``may_be_late`` marks are excepted. The ``origins`` of each state are added to those of the other.
 
     Raises:
         JoinError: two values have no join.
@@ -434,7 +434,8 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def describe(value: Any) -> str:
-    """Return a description of a value for an error: ``a Tensor``, or the ``repr`` of a number or string."""
+    """Return a description of a value for an error: the ``repr`` of None, a known number or a string; for others their
+    kind, such as ``a Tensor``."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if isinstance(value, Tensor):

@@ -257,7 +257,7 @@ class SymbolicInterpreter:
     # -------------------------------------------------------------------------------------------------------- copying
 
     def live(self, frames: Sequence[Frame]) -> list[list[Value]]:
-        """Return for each of ``frames`` the live values of its function."""
+        """Return for each of ``frames`` the values that the rest of its block uses and that are bound."""
         return [[value for value in _needed(frame) if value in frame.activation.env] for frame in frames]
 
     def copied(self, frames: Sequence[Frame], copier: StateCopier) -> list[Frame]:

@@ -49,7 +49,7 @@ class UnbackedScalar:
     @property
     def number(self) -> Any:
         """The number as a symbol. The exported program reads it from the tensor, or computes it from other such
-        numbers."""
+        numbers; it asserts that a number with a ``limit`` is from 0 to ``limit`` - 1."""
         if self._number is None:
             self._number = number = self._read() if self.symbol is None else self.symbol()
             if self.limit is not None:
@@ -156,15 +156,16 @@ def number_as_tensor(value: Any) -> Tensor:
 
 
 def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """Return a tensor without dimensions that holds ``value``. ``torch.tensor`` is not used: the tracer would treat its
-    result as a constant, which nested graphs cannot hold."""
+    """Return a tensor without dimensions on the CPU that holds ``value``. ``torch.tensor`` is not used: the
+    tracer would treat its result as a constant, which nested graphs cannot hold."""
     made: Tensor = torch.ops.aten.full.default([], value, dtype=dtype, device=torch.device("cpu"))
     return made
 
 
 def with_symbols(value: Any) -> Any:
-    """Return ``value`` with every unbacked scalar as a symbol, which operators accept. Lists without any are returned
-    unchanged."""
+    """Return an unbacked scalar as a symbol, which operators accept; a copy of a list or tuple that has unbacked items,
+    with each item converted likewise. Other values are returned unchanged, also a list with unbacked scalars only in
+    nested lists."""
     if isinstance(value, UnbackedScalar):
         return value.number
     if isinstance(value, list) and any(isinstance(item, UnbackedScalar) for item in value):
@@ -233,7 +234,7 @@ def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return the elements of a container, in order; empty for a leaf."""
+    """Return the elements of a container in order, of a dict the values; empty for a leaf."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, dict):
@@ -249,7 +250,7 @@ def parts(value: Any) -> list[Any]:
 
 def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Yield all tensors and symbols in ``value``, including those of unbacked scalars. Each container is visited
-    once."""
+    once; those whose ids are in ``seen`` not at all, and the others are added to it."""
     seen = set() if seen is None else seen
     if leaf_key(value) is not None:
         yield value

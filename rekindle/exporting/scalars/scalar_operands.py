@@ -53,8 +53,8 @@ _SIBLINGS: Final[dict[tuple[Any, tuple[int, ...]], Any]] = {}
 
 
 def _sibling(overload: Any, late: tuple[int, ...]) -> Any:
-    """Return the overload that takes tensors for the numbers at the indices ``late``, and is otherwise equal; None if
-    there is none."""
+    """Return the overload that takes tensors for the numbers at the indices ``late``, perhaps for other numbers too,
+    and is otherwise equal; None if there is none."""
     key = (overload, late)
     if key not in _SIBLINGS:
         packet = overload.overloadpacket

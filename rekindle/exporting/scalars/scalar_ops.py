@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from rekindle.exporting.interpreter.values import SYMBOLS, UnbackedScalar, full, is_known, kind_of, with_symbols
 from rekindle.exporting.scalars.unbacked_arithmetic import unbacked_arithmetic
+from rekindle.exporting.scalars.unbacked_math import as_int64
 
 
 def settled(condition: Any) -> Any:
@@ -77,8 +78,11 @@ def truth_of(value: Any) -> Any:
 
 
 def number_of_tensor(tensor: Tensor, kind: str) -> Any:
-    """Return ``int(tensor)`` or ``float(tensor)`` as an unbacked scalar; ``kind`` is ``int`` or ``float``."""
+    """Return ``int(tensor)`` or ``float(tensor)`` as an unbacked scalar; ``kind`` is ``int`` or ``float``. Where Python
+    makes no int of a float, or one of more than 64 bits, an assertion of the exported program fails."""
     single = tensor if tensor.dim() == 0 else torch.ops.aten.reshape.default(tensor, [])
+    if kind == "int" and single.is_floating_point():
+        return UnbackedScalar("int", as_int64(single))
     dtype = torch.int64 if kind == "int" else torch.float64
     if single.dtype != dtype:
         single = torch.ops.aten.to.dtype(single, dtype)
@@ -131,8 +135,8 @@ def as_float(value: Any) -> Any:
 
 
 def as_size(count: Any) -> Any:
-    """Return ``max(count, 0)`` as the size of a tensor. If a symbol may be 0 or 1, PyTorch would exclude these sizes;
-    so the size is read from a tensor, and PyTorch knows nothing of it."""
+    """Return ``count`` as the size of a tensor; ``max(count, 0)`` for a symbol that may be below 2. PyTorch would
+    exclude the sizes 0 and 1; so that size is read from a tensor, and PyTorch knows nothing of it."""
     if not isinstance(count, SymInt) or settled(count >= 2) is True:
         return count
     size = full(torch.sym_max(count, 0), torch.int64).item()

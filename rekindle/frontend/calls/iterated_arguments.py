@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError
+from rekindle.frontend.calls.enum_members import plain_type, plain_value
 from rekindle.frontend.inference.none_error_messages import class_name
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
@@ -51,6 +52,8 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
     if not graph.follows_python or not args:
         return args
     first = args[0]
+    if kind == "aten::len" or kind in ITERATES:
+        first, args = _plain(range, graph, args)
     if kind == "aten::len":
         _check_has_length(first.type, range)
     if kind in _OF_ONE and len(args) > 1 and (first.type in _NUMBERS or first.type == STRING):
@@ -71,8 +74,19 @@ def _check_has_length(type: Type, range: SourceRange) -> None:
             hint="check it first: if isinstance(x, List[int])",
             cause=Cause.MISSING_REFINEMENT,
         )
-    if type in _NUMBERS or type in _WITHOUT_LENGTH or isinstance(type, EnumType):
+    if type in _NUMBERS or type in _WITHOUT_LENGTH:
         raise TypeMismatchError(f"object of type '{class_name(type)}' has no len()", range)
+
+
+def _plain(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> tuple[NamedValue, Sequence[NamedValue]]:
+    """Return the first of the arguments, and all of them, with the string or number in place of a first one that is a
+    member of an enum, too."""
+    first = args[0]
+    if plain_type(first.type) is not None:
+        first = NamedValue(plain_value(graph, first.materialize(graph), range), range=first.range)
+    elif isinstance(first.type, EnumType):
+        raise TypeMismatchError(f"a member of {first.type.annotation} is not iterable, and has no length", range)
+    return first, [first, *args[1:]]
 
 
 def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:

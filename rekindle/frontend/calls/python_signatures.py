@@ -6,7 +6,8 @@
 - ``torch.nonzero(x, as_tuple=True)``;
 - ``out=(values, indices)``, and ``out=None``;
 - ``d.get(key, default)`` and ``d.pop(key, default)`` with a default of another type than the values;
-- ``text.split(maxsplit=1)``, ``text.startswith(("a", "b"))``, ``sorted(d)`` of a dict.
+- ``text.split(maxsplit=1)``, ``sorted(d)`` of a dict;
+- a member of an ``IntEnum`` for an int, or of ``class Mode(str, Enum)`` for a str.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final
 
 from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
+from rekindle.frontend.calls.enum_members import plain_type, plain_value
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema import Argument
@@ -26,6 +28,8 @@ from rekindle.ir.types import (
     FLOAT,
     INT,
     NONE,
+    NUMBER,
+    STRING,
     TENSOR,
     DictType,
     ListType,
@@ -213,6 +217,8 @@ def _fit(graph: Graph, given: NamedValue, declared: Argument | None) -> NamedVal
         if isinstance(known, int):
             return replace(given, value=None, constant=float(known))
         return replace(given, value=graph.insert("aten::Float", [given.materialize(graph)], range=given.range))
+    if plain_type(given.type) is not None and type in (FLOAT, INT, STRING, NUMBER, ListType(INT)):
+        return _fit(graph, replace(given, value=plain_value(graph, given.materialize(graph), given.range)), declared)
     if type == ListType(INT) and isinstance(given.type, TupleType) and not given.type.elements:
         return replace(given, value=_list(graph, [], type, given.range))
     is_list = value is not None and value.node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral")

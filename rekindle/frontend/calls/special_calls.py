@@ -7,14 +7,16 @@ from typing import Final
 
 from rekindle.errors import Cause, CompileError, SchemaError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.calls.arguments import emit_arguments, emit_keywords, emit_sugared_args
+from rekindle.frontend.calls.enum_members import plain_value
 from rekindle.frontend.calls.insertion import constant_int
 from rekindle.frontend.emitter import Emitter, FormHandler
-from rekindle.frontend.expressions.conditions import emit_hasattr, emit_isinstance
+from rekindle.frontend.expressions.conditions import emit_question
 from rekindle.frontend.expressions.primaries import call_builtin, join_types
 from rekindle.frontend.inference.error_diagnosis import emit_for_errors
 from rekindle.frontend.inference.type_inference import literal_of_dict
 from rekindle.frontend.inference.usage_inference import learn_from_method, learn_from_parameters
 from rekindle.frontend.python.library import library_function
+from rekindle.frontend.python.method_calls import call_method, emit_method
 from rekindle.frontend.scopes.refinement import RefinementSet
 from rekindle.frontend.statements.generator_loops import elements_of
 from rekindle.frontend.statements.loops import dict_of, list_of
@@ -107,6 +109,7 @@ def _range(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
         values = [
             checks.number_as(value, INT, item.range) if is_open_number(value.type) else value for value, item in pairs
         ]
+    values = [plain_value(emitter.graph, value, item.range) for value, item in zip(values, given, strict=True)]
     made = RangeValue(call.range, emitter.graph, values)
     if len(values) == 3 and emitter.graph.follows_python:
         _check_step(emitter, values[2], call.range)
@@ -136,7 +139,7 @@ def _raise_if(emitter: Emitter, condition: Value, message: str, error: str, rang
     node.add_block()
 
 
-def _zip(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+def emit_zip(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     if not call.inputs:
         raise TypeMismatchError("zip takes at least one iterable", call.range)
     strict = False
@@ -338,11 +341,11 @@ def _literal_name(emitter: Emitter, expr: Expr, form: str) -> str:
 
 
 def _question(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    expect_arguments(emitter, call, 2, 2)
     form = emitter.emit_sugared(call.callee)
     assert isinstance(form, SpecialForm)
-    condition = emit_hasattr(emitter, call) if form.name == "hasattr" else emit_isinstance(emitter, call)
-    return SimpleValue(condition.value)
+    wanted = 1 if form.name == "callable" else 2
+    expect_arguments(emitter, call, wanted, wanted)
+    return SimpleValue(emit_question(emitter, form.name, call).value)
 
 
 def _annotate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
@@ -382,7 +385,7 @@ def _unchecked_cast(emitter: Emitter, call: Apply, hint: Type | None) -> Sugared
 
 FORMS: Final[dict[str, FormHandler]] = {
     "range": _range,
-    "zip": _zip,
+    "zip": emit_zip,
     "enumerate": _enumerate,
     "reversed": _reversed,
     "list": _list,
@@ -392,6 +395,7 @@ FORMS: Final[dict[str, FormHandler]] = {
     "setattr": _setattr,
     "hasattr": _question,
     "isinstance": _question,
+    "callable": _question,
     "annotate": _annotate,
     "fork": _fork,
     "awaitable": _awaitable,
@@ -414,6 +418,10 @@ def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) ->
     range = call.callee.range
     if callee.accepts_sugared_args:
         return callee.call_with(range, emitter.graph, *emit_sugared_args(emitter, call), targets)
+    if isinstance(callee, BuiltinFunction):
+        made = emit_method(emitter, call, callee)
+        if made is not None:
+            return made if isinstance(made, SugaredValue) else call_method(emitter, call, callee, made, targets)
     try:
         args = emit_arguments(emitter, call.inputs, joins=isinstance(callee, BuiltinFunction))
     except CompileError as error:

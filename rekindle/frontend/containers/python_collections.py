@@ -11,6 +11,7 @@ from rekindle.frontend.calls.special_calls import emit_dict_call
 from rekindle.frontend.containers.default_factories import number_of_factory
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.primaries import from_library
+from rekindle.frontend.inference.type_inference import LIST
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.loops import list_of
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
@@ -71,6 +72,25 @@ class BoundedDequeMethod(SugaredValue):
         result = self.method.call(call)
         _shorten(call, self.deque, self.function)
         return result
+
+
+class AddedLeft(SugaredValue):
+    """The method ``appendleft`` of a deque, from whose argument the element type of an empty deque is inferred."""
+
+    def __init__(self, emitter: Emitter, method: SugaredValue, expr: Select) -> None:
+        self.emitter = emitter
+        self.method = method
+        self.expr = expr
+
+    @property
+    def description(self) -> str:
+        return self.method.description
+
+    def call(self, call: CallSite) -> SugaredValue:
+        origin = self.emitter.environment.origin_of(self.expr.value)
+        if origin is not None and origin.kind == LIST and len(call.args) == 1:
+            self.emitter.evidence.record(origin, element=call.args[0].type)
+        return self.method.call(call)
 
 
 class BoundedDequeOperator(BuiltinFunction):
@@ -136,7 +156,8 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
         name, type = _factory(emitter, sugared, factory)
     wanted = None if hint is None else without_none(hint)
     if isinstance(wanted, DictType):
-        is_declared = isinstance(type, (ListType, DictType)) or (type == INT and is_open_number(wanted.value))
+        is_declared = isinstance(type, (ListType, DictType)) and wanted.value.kind == type.kind
+        is_declared = is_declared or (type == INT and is_open_number(wanted.value))
         value = wanted.value if is_declared and name == "defaultdict" else type
         kind = DictType(wanted.key, value, name)
     else:
@@ -252,9 +273,8 @@ def attribute_of_collection(emitter: Emitter, base: SugaredValue, expr: Select, 
             if limited is not None:
                 return limited
         if is_deque or (isinstance(type, DictType) and type.python == "OrderedDict" and name in _OF_ORDERED):
-            if name == "appendleft":
-                _learn_from_left(emitter, expr)
-            return BoundCall(library_function(f"{name}_"), NamedValue(base.value, range=expr.range))
+            method = BoundCall(library_function(f"{name}_"), NamedValue(base.value, range=expr.range))
+            return AddedLeft(emitter, method, expr) if name == "appendleft" else method
     return None
 
 
@@ -262,7 +282,7 @@ def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) 
     """Return the attribute ``name`` of a deque with ``maxlen``; None if the limit does not matter for it.
 
     Raises:
-        UnsupportedError: it is ``insert``, or the type of the elements is not known.
+        UnsupportedError: it is ``insert``.
     """
     most = most_elements(deque.type)
     if name == "maxlen":
@@ -270,29 +290,12 @@ def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) 
     if name == "insert":
         raise UnsupportedError("'insert' of a deque with maxlen is not supported", expr.range)
     if name in ("appendleft", "extendleft"):
-        if name == "appendleft":
-            _learn_from_left(emitter, expr)
         method: SugaredValue = BoundCall(library_function(f"{name}_"), NamedValue(deque, range=expr.range))
+        method = AddedLeft(emitter, method, expr) if name == "appendleft" else method
         return BoundedDequeMethod(method, deque, "shorten_right")
     if name in ("append", "extend"):
         return BoundedDequeOperator(f"aten::{name}", NamedValue(deque, range=expr.range))
     return None
-
-
-def _learn_from_left(emitter: Emitter, expr: Select) -> None:
-    """Check that the element type of the deque to which ``appendleft`` is applied is known: elements that are added at
-    the left of an empty deque do not determine it.
-
-    Raises:
-        UnsupportedError: the type is not known.
-    """
-    origin = emitter.environment.origin_of(expr.value)
-    if origin is not None and emitter.evidence.type_of(origin) is None:
-        raise UnsupportedError(
-            "what this deque holds is not known here",
-            expr.range,
-            hint="declare it where it is made: q: Deque[int] = deque()",
-        )
 
 
 def operator_of_ordered_dicts(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:

@@ -17,6 +17,7 @@ from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.primaries import call_builtin, from_library
 from rekindle.frontend.expressions.unordered import elements_in_any_order, elements_of_value, iterables_of
 from rekindle.frontend.inference.type_inference import SET, FirstAssignment
+from rekindle.frontend.inference.usage_inference import learn_nested
 from rekindle.frontend.statements.loops import list_comprehension
 from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
 from rekindle.frontend.sugared_values.functions import SugaredFunction
@@ -94,6 +95,8 @@ class SetMethod(SugaredFunction):
         self.value = value
         self.name = name
         self.origin = origin
+        self.owner: Expr | None = None
+        """The expression whose value the set is, if the method is an attribute in the source."""
 
     @property
     def description(self) -> str:
@@ -169,7 +172,9 @@ def attribute_of_set(emitter: Emitter, base: SugaredValue, expr: Select, name: s
         return None
     found = base.attribute(expr.range, emitter.graph, name)
     if isinstance(found, UnboundSetMethod):
-        return SetMethod(emitter, found.value, found.name, emitter.environment.origin_of(expr.value))
+        method = SetMethod(emitter, found.value, found.name, emitter.environment.origin_of(expr.value))
+        method.owner = expr.value
+        return method
     return found
 
 
@@ -183,6 +188,8 @@ def change_by_one(emitter: Emitter, range: SourceRange, method: SetMethod, item:
     found = method.value
     if method.origin is not None and method.origin.kind == SET:
         emitter.evidence.record(method.origin, key=item.type)
+    elif method.origin is None and method.owner is not None:
+        learn_nested(emitter, method.owner, DictType(item.type, BOOL, "set"))
     _check_changes(emitter, range, method)
     if method.name == "add":
         yes = emitter.graph.insert_constant(True, range=range)

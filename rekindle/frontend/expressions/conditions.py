@@ -19,7 +19,7 @@ from rekindle.frontend.inference.usage_inference import infer_item
 from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, RefinementSet
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.special_forms import CaughtException, ExceptionClass, SpecialForm
-from rekindle.frontend.sugared_values.values import FunctionValue, SimpleValue
+from rekindle.frontend.sugared_values.values import FunctionValue, SimpleValue, has_method
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.container_literals import make_alike
@@ -36,6 +36,8 @@ from rekindle.ir.types import (
     ClassType,
     DictType,
     EnumType,
+    FunctionType as CompiledFunctionType,
+    InterfaceType,
     ListType,
     NoneType,
     TensorType,
@@ -317,25 +319,57 @@ def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
 # ----------------------------------------------------------------------------- isinstance, hasattr
 
 
+_QUESTIONS: Final = frozenset({"isinstance", "hasattr", "callable"})
+"""Builtins whose result is a condition, which may be known at compile time."""
+
+
 def _type_question(emitter: Emitter, call: Apply) -> CondValue | None:
-    """Emit ``isinstance(x, T)`` or ``hasattr(x, "name")``; return None for other calls.
+    """Emit ``isinstance(x, T)``, ``hasattr(x, "name")`` or ``callable(x)``; return None for other calls.
 
     Raises:
-        UnsupportedError: the call does not have two arguments.
+        UnsupportedError: the call does not have two arguments, or one for ``callable``.
     """
     if call.callee.tree.kind not in ("variable", "."):
         return None
     name = dotted_name(call.callee)
-    if name is None or name.rpartition(".")[2] not in ("isinstance", "hasattr"):
+    if name is None or name.rpartition(".")[2] not in _QUESTIONS:
         return None
     callee = emitter.emit_sugared(call.callee)
-    if not isinstance(callee, SpecialForm) or callee.name not in ("isinstance", "hasattr"):
+    if not isinstance(callee, SpecialForm) or callee.name not in _QUESTIONS:
         return None
-    if len(call.inputs) != 2 or call.attributes:
-        raise UnsupportedError(f"{callee.name} takes two arguments", call.range)
-    if callee.name == "hasattr":
-        return emit_hasattr(emitter, call)
-    return emit_isinstance(emitter, call)
+    wanted = 1 if callee.name == "callable" else 2
+    if len(call.inputs) != wanted or call.attributes:
+        raise UnsupportedError(f"{callee.name} takes {'one argument' if wanted == 1 else 'two arguments'}", call.range)
+    return emit_question(emitter, callee.name, call)
+
+
+def emit_question(emitter: Emitter, name: str, call: Apply) -> CondValue:
+    """Emit a call of ``isinstance``, ``hasattr`` or ``callable``, whose number of arguments has been checked."""
+    emit = {"hasattr": emit_hasattr, "callable": emit_callable}.get(name, emit_isinstance)
+    return emit(emitter, call)
+
+
+def emit_callable(emitter: Emitter, call: Apply) -> CondValue:
+    (item,) = call.inputs
+    sugared = emitter.emit_sugared(item)
+    if not isinstance(sugared, SimpleValue):
+        return static_condition(emitter, call.range, sugared.is_callable)
+    yes: list[Type] = []
+    no: list[Type] = []
+    for part in union_members(sugared.value.type):
+        (yes if _is_callable(part) else no).append(part)
+    if not yes or not no:
+        return static_condition(emitter, call.range, bool(yes))
+    node = emitter.insert_node("prim::isinstance", call.range, [sugared.value], [BOOL], {"types": yes})
+    names = [Var(item.tree).name.name] if item.tree.kind == Var.KIND else []
+    refinements = RefinementSet(dict.fromkeys(names, union(yes)), dict.fromkeys(names, union(no)))
+    return CondValue(node.output, refinements)
+
+
+def _is_callable(type: Type) -> bool:
+    if isinstance(type, ClassType):
+        return type.is_module or has_method(type, "__call__") or "__call__" in type.generic_methods
+    return isinstance(type, CompiledFunctionType) or (isinstance(type, InterfaceType) and "forward" in type.methods)
 
 
 def emit_hasattr(emitter: Emitter, call: Apply) -> CondValue:
@@ -577,7 +611,7 @@ def asks(expr: Expr) -> bool:
     """Return whether ``expr`` has the form of a condition: a comparison, ``not``, ``True``, ``isinstance`` …"""
     if expr.tree.kind == Apply.KIND:
         name = dotted_name(Apply(expr.tree).callee)
-        return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
+        return name is not None and name.rpartition(".")[2] in _QUESTIONS
     return expr.tree.kind in _COMPARISONS or expr.tree.kind in ("not", "true", "false") or is_chain(expr.tree)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from rekindle.errors import SourceRange
+from rekindle.frontend.calls.enum_members import defined, plain_type, plain_value
+from rekindle.frontend.containers.set_values import is_set
 from rekindle.frontend.containers.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS
 from rekindle.frontend.inference.none_error_messages import none_operand
+from rekindle.frontend.inference.type_inference import DICT, LIST
 from rekindle.frontend.sugared_values.base import CallSite
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction
@@ -55,7 +59,10 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
         values = [*unpack_tuple(emitter.graph, lhs, expr.range), *unpack_tuple(emitter.graph, rhs, expr.range)]
         type = TupleType(tuple(value.type for value in values))
         return emitter.insert_node("prim::TupleConstruct", expr.range, values, [type]).output
+    lhs, rhs = _plain_members(emitter, operator, lhs, rhs, expr)
     if operator in COMPARISONS and emitter.graph.follows_python:
+        if (equal := _compared_with_empty(emitter, operator, lhs, rhs, expr)) is not None:
+            return equal
         if operator in ("==", "!=") and are_never_equal(lhs, rhs):
             return emitter.graph.insert_constant(operator == "!=", range=expr.range)
         give_empty_literals_types(lhs, rhs)
@@ -88,6 +95,53 @@ def _compared_with_none(lhs: Value, rhs: Value) -> Value | None:
         if other.type == NONE and isinstance(type, ClassType) and not type.is_module:
             return None if {"__eq__", "__ne__"} & type.methods.keys() else value
     return None
+
+
+def _plain_members(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> tuple[Value, Value]:
+    """Return the operands of an operator. Members of enums that are numbers or strings are replaced by these, unless
+    both operands are compared as members of one enum."""
+    if lhs.type == rhs.type and operator in ("==", "!="):
+        return lhs, rhs
+    if operator == "in" and isinstance(rhs.type, ListType) and rhs.type.element == lhs.type:
+        return lhs, rhs
+    return plain_value(emitter.graph, lhs, expr.lhs.range), plain_value(emitter.graph, rhs, expr.rhs.range)
+
+
+def _compared_with_empty(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
+    """Emit ``lhs == rhs`` or ``lhs != rhs``, of lists or dicts one of which is empty, as no use shows the type of its
+    elements: compare the lengths. The program raises an error if neither is empty after all, because a function that
+    takes tensors has filled one. Return None for other operands."""
+    if operator not in ("==", "!=") or lhs.type.kind != rhs.type.kind or are_never_equal(lhs, rhs):
+        return None
+    if not isinstance(lhs.type, (ListType, DictType)) or is_set(lhs) or is_set(rhs):
+        return None
+    are_empty = [_is_empty_dict(value) for value in (lhs, rhs)]
+    origins = [emitter.environment.origin_of(side) for side in (expr.lhs, expr.rhs)]
+    unknown = [
+        origin is not None and origin.kind in (LIST, DICT) and emitter.evidence.type_of(origin) is None
+        for origin in origins
+    ]
+    if not all(are_empty) and (not any(unknown) or (isinstance(lhs.type, ListType) and lhs.type == rhs.type)):
+        return None
+    lengths = [emitter.insert("aten::len", expr.range, value) for value in (lhs, rhs)]
+    if not all(are_empty):
+        _check_one_is_empty(emitter, lengths, expr.range)
+    return emitter.insert("aten::eq" if operator == "==" else "aten::ne", expr.range, *lengths)
+
+
+def _check_one_is_empty(emitter: Emitter, lengths: Sequence[Value], range: SourceRange) -> None:
+    are_filled = [emitter.insert("aten::gt", range, length, 0) for length in lengths]
+    both = emitter.insert("aten::__and__", range, *are_filled)
+    node = emitter.insert_node("prim::If", range, [both], [])
+    with emitter.inside(node.add_block()):
+        message = "a list or dict of tensors is compared with one of other elements"
+        said = [emitter.graph.insert_constant(text, range=range) for text in (message, "builtins.NotImplementedError")]
+        emitter.graph.insert_node(emitter.graph.create("prim::RaiseException", said, outputs=0, range=range))
+    node.add_block()
+
+
+def _is_empty_dict(value: Value) -> bool:
+    return value.node.kind == "prim::DictConstruct" and not value.node.inputs and not value.has_uses
 
 
 def _among_members(emitter: Emitter, item: Value, container: Value, range: SourceRange) -> Value | None:
@@ -157,6 +211,8 @@ def _kinds(value: Value) -> frozenset[str]:
         return frozenset({"number"})
     if isinstance(type, NoneType):
         return frozenset({"None"})
+    if isinstance(type, EnumType) and plain_type(type) is None and type.python_class is not None:
+        return frozenset({type.name}) if defined(type.python_class, "__eq__") is object.__eq__ else frozenset()
     if isinstance(type, StringType):
         return frozenset({"str"})
     if isinstance(type, TupleType):

@@ -10,12 +10,13 @@ from typing import Final
 import torch
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.calls.enum_members import plain_value
 from rekindle.frontend.calls.insertion import constant_int
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.conditions import constant_bool
 from rekindle.frontend.expressions.primaries import from_library
 from rekindle.frontend.expressions.tensor_indexing import IndexedTensor, read_indexed, write_indexed
-from rekindle.frontend.inference.usage_inference import infer_item, learn_numbers
+from rekindle.frontend.inference.usage_inference import infer_item, is_empty_literal, learn_numbers
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.error_recovery import names_in
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
@@ -299,7 +300,8 @@ def _slice(
 ) -> SugaredValue:
     static = base.static_length
     if static is not None and not isinstance(base, SimpleValue):
-        return SugaredTuple(base.as_tuple(base_range, emitter.graph)[_constant_slice(emitter, slice)])
+        parts = base.as_tuple(base_range, emitter.graph)[_constant_slice(emitter, slice)]
+        return base.sliced(parts) or SugaredTuple(parts)
     value = base.as_value(base_range, emitter.graph)
     if isinstance(value.type, TupleType):
         positions = _positions(len(value.type.elements))[_constant_slice(emitter, slice)]
@@ -414,6 +416,7 @@ def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
     value = _emit_index(emitter, expr)
     if isinstance(value, SliceExpr):
         return _Index(value, dim, None)
+    value = plain_value(emitter.graph, value, expr.range)
     if isinstance(value.type, ListType):
         # Eager indexes with a list as with the tensor of its elements; bools are a mask.
         dtype = torch.bool if value.type.element == BOOL else torch.int64
@@ -471,6 +474,9 @@ def _assign_to(emitter: Emitter, range: SourceRange, target: Subscript, base: Va
     index = as_position(emitter, found, base.type)
     if isinstance(base.type, DictType):
         infer_item(emitter, target.value, index, value)
+    element = base.type.contained[-1] if isinstance(base.type, (DictType, ListType)) else None
+    if isinstance(element, DictType) and is_empty_literal(value) and not value.has_uses:
+        value.set_type(element)
     learn_numbers(emitter, target.value, value.type)
     arguments = [
         emitter.argument(base, target.value.range),

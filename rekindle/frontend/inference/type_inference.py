@@ -110,6 +110,8 @@ class TypeEvidence:
     ``element``, for a dict the ``key`` and the ``value``, for others the ``value``."""
 
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
+    provisional: set[tuple[int, str]] = field(default_factory=set)
+    """Keys of ``shown`` with the types of empty lists or dicts (``d[k] = []``), which other uses replace."""
     result: Type | None = None
     """Result type of the function, if its returns have no smaller type in common."""
     widened: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
@@ -244,6 +246,19 @@ class TypeEvidence:
         if any(other):
             raise RestartEmission
 
+    def record_empty(self, origin: FirstAssignment, part: str, type: Type) -> None:
+        """Record that a variable holds empty lists or dicts of ``type`` (``part`` is ``element`` or ``value``), whose
+        own elements later uses may show.
+
+        Raises:
+            RestartEmission: the variable needs another type than the one assumed so far.
+        """
+        unknown = [each for each in origin.all if (id(each.statement), part) not in self.shown]
+        other = [self._shows(each, {part: type}) for each in unknown]
+        self.provisional.update((id(each.statement), part) for each in unknown)
+        if any(other):
+            raise RestartEmission
+
     def _shows(self, origin: FirstAssignment, parts: Mapping[str, Type]) -> bool:
         """Record the types ``parts`` that a use of the variable implies; return whether its type differs from the one
         assumed so far."""
@@ -251,7 +266,9 @@ class TypeEvidence:
         for part, type in parts.items():
             key = (id(origin.statement), part)
             known = self.shown.get(key)
-            merged = unshaped(type) if known is None else _merged(known, unshaped(type))
+            is_first = known is None or key in self.provisional
+            merged = unshaped(type) if known is None or is_first else _merged(known, unshaped(type))
+            self.provisional.discard(key)
             if merged is not None:
                 self.shown[key] = merged
         now = self.type_of(origin)
@@ -297,9 +314,15 @@ def kind_of_origin(value: Expr) -> str | None:
     if kind == Apply.KIND:
         call = Apply(value.tree)
         name = Var(call.callee.tree).name.name if call.callee.tree.kind == Var.KIND else ""
-        if name in _MAKERS and not call.attributes and len(call.inputs) == (name == "defaultdict"):
+        is_limited = name == "deque" and [item.name.name for item in call.attributes] == ["maxlen"]
+        if name in _MAKERS and (is_limited or not call.attributes) and len(call.inputs) == (name == "defaultdict"):
             return _MAKERS[name]
     return None
+
+
+def makes_other_class(value: Expr) -> bool:
+    """Return whether ``value`` creates a deque or a defaultdict, whose type has more than the types of the elements."""
+    return value.tree.kind == Apply.KIND and Apply(value.tree).callee_name in ("deque", "defaultdict")
 
 
 _CONSTANTS: Final = frozenset(f"{module}.{name}" for module in ("math", "torch") for name in ("inf", "nan", "pi", "e"))

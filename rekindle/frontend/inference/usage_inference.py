@@ -11,7 +11,7 @@ from rekindle.frontend.sugared_values.values import FunctionValue
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.redefinition import rely_on, widen_attribute
-from rekindle.ir.types import NONE, ClassType, DictType, ListType, Type, unshaped
+from rekindle.ir.types import NONE, STRING, TENSOR, ClassType, DictType, ListType, Type, unshaped
 from rekindle.syntax.views import Apply, Expr, Select, Subscript, Var
 
 
@@ -106,17 +106,49 @@ def infer_item(emitter: Emitter, expr: Expr, key: Value, item: Value | None = No
     if origin is not None and origin.kind == SET:
         emitter.evidence.record(origin, key=key.type)
     elif origin is not None and origin.kind == DICT:
-        if item is None or item.node.kind == "prim::EmptyListLiteral":
+        if item is None or is_empty_literal(item):
             emitter.evidence.record(origin, key=key.type)
+            if item is not None:
+                emitter.evidence.record_empty(origin, "value", item.type)
         else:
             emitter.evidence.record(origin, key=key.type, value=item.type)
+    elif origin is None and item is not None and not is_empty_literal(item):
+        learn_nested(emitter, expr, DictType(key.type, unshaped(item.type)))
+
+
+def is_empty_literal(value: Value) -> bool:
+    """Return whether ``value`` is ``[]`` or ``{}``, whose type is unknown."""
+    node = value.node
+    return node.kind == "prim::EmptyListLiteral" or (
+        node.kind == "prim::DictConstruct" and not node.inputs and value.type == DictType(STRING, TENSOR)
+    )
+
+
+def learn_nested(emitter: Emitter, expr: Expr, content: Type) -> None:
+    """Record the type of the lists or dicts in a list or dict ``d``, from a use of ``expr``, one of them: ``d[k]`` or
+    ``d.setdefault(k, [])``.
+
+    Raises:
+        RestartEmission: the variable needs another type than the one assumed so far.
+    """
+    owner: Expr | None = None
+    if expr.tree.kind == Subscript.KIND:
+        owner = Subscript(expr.tree).value
+    elif expr.tree.kind == Apply.KIND and Apply(expr.tree).callee.tree.kind == Select.KIND:
+        method = Select(Apply(expr.tree).callee.tree)
+        owner = method.value if method.selector.name == "setdefault" else None
+    origin = None if owner is None else emitter.environment.origin_of(owner)
+    if origin is not None and origin.kind == DICT and origin.maker is None:
+        emitter.evidence.record(origin, value=content)
+    elif origin is not None and origin.kind == LIST:
+        emitter.evidence.record(origin, element=content)
 
 
 def learn_from_method(emitter: Emitter, call: Apply, kind: str, args: Sequence[NamedValue]) -> None:
     if call.callee.tree.kind != "." or not args:
         return
     owner = Select(call.callee.tree).value
-    if owner.tree.kind == Subscript.KIND:
+    if owner.tree.kind in (Subscript.KIND, Apply.KIND):
         _learn_from_item(emitter, owner, kind, args)
     origin = emitter.environment.origin_of(owner)
     if origin is None or origin.kind in (NUMBERS, ATTRIBUTE, RESULT):
@@ -125,7 +157,9 @@ def learn_from_method(emitter: Emitter, call: Apply, kind: str, args: Sequence[N
     values = [item.materialize(emitter.graph) for item in args]
     method = kind.rpartition("::")[2]
     if origin.kind == LIST:
-        if method in ("append", "insert") and values[-1].node.kind != "prim::EmptyListLiteral":
+        if method in ("append", "insert") and is_empty_literal(values[-1]):
+            emitter.evidence.record_empty(origin, "element", values[-1].type)
+        elif method in ("append", "insert"):
             emitter.evidence.record(origin, element=values[-1].type)
         elif method == "extend":
             infer_element(emitter, owner, values[0])
@@ -146,12 +180,21 @@ def _learn_from_numbers(emitter: Emitter, owner: Expr, method: str, args: Sequen
 
 
 def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[NamedValue]) -> None:
-    """Record the element type of the lists in ``d`` from a call ``d[k].append(x)``, of which ``owner`` is ``d[k]``."""
-    origin = emitter.environment.origin_of(Subscript(owner.tree).value)
-    if origin is not None and origin.kind == DICT and kind == "aten::append":
-        added = args[0].materialize(emitter.graph)
-        if added.node.kind != "prim::EmptyListLiteral":
-            emitter.evidence.record(origin, value=ListType(added.type))
+    """Record the type of the lists or dicts in ``d`` from a call ``d[k].append(x)`` or ``d[k].get(x, 0)``, of which
+    ``owner`` is ``d[k]``."""
+    if kind in ("aten::get", "aten::setdefault", "aten::pop") and len(args) == 2:
+        key, default = (item.materialize(emitter.graph) for item in args)
+        if default.type != NONE and not is_empty_literal(default):
+            learn_nested(emitter, owner, DictType(key.type, unshaped(default.type)))
+    if kind not in ("aten::append", "aten::extend"):
+        return
+    added = args[0].materialize(emitter.graph)
+    if is_empty_literal(added):
+        return
+    if kind == "aten::append":
+        learn_nested(emitter, owner, ListType(unshaped(added.type)))
+    elif isinstance(added.type, ListType):
+        learn_nested(emitter, owner, ListType(unshaped(added.type.element)))
 
 
 def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, args: Sequence[NamedValue]) -> None:

@@ -1,16 +1,70 @@
 """Lists, dicts, sets and texts: what Python does with them and no operator does."""
 
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from torch import Tensor
 
 from rekindle.frontend.prelude.iteration import sorted_by
-from rekindle.frontend.prelude.primitives import MAX_OF_NOTHING, MIN_OF_NOTHING, drop, members, put, put_at, removed
+from rekindle.frontend.prelude.primitives import (
+    MAX_OF_NOTHING,
+    MIN_OF_NOTHING,
+    NOT_IN_LIST,
+    drop,
+    members,
+    put,
+    put_at,
+    removed,
+)
 
 
 def list_contains(items, wanted) -> bool:
     for item in items:
         if item == wanted:
+            return True
+    return False
+
+
+def list_index(items, wanted, start: int, stop: Optional[int] = None) -> int:
+    first = max(start + len(items), 0) if start < 0 else start
+    last = len(items) if stop is None else stop
+    if last < 0:
+        last += len(items)
+    for i in range(first, min(last, len(items))):
+        if items[i] == wanted:
+            return i
+    raise ValueError(NOT_IN_LIST.format(repr(wanted)))
+
+
+def tuple_index(items, wanted, start: int = 0, stop: Optional[int] = None) -> int:
+    first = max(start + len(items), 0) if start < 0 else start
+    last = len(items) if stop is None else stop
+    if last < 0:
+        last += len(items)
+    for i, item in enumerate(items):
+        if first <= i and i < last:
+            if item == wanted:
+                return i
+    raise ValueError("tuple.index(x): x not in tuple")
+
+
+def tuple_count(items, wanted) -> int:
+    count = 0
+    for item in items:
+        if item == wanted:
+            count += 1
+    return count
+
+
+def startswith_any(text: str, prefixes, start: int = 0, stop: Optional[int] = None) -> bool:
+    for prefix in prefixes:
+        if text.startswith(prefix, start, len(text) if stop is None else stop):
+            return True
+    return False
+
+
+def endswith_any(text: str, suffixes, start: int = 0, stop: Optional[int] = None) -> bool:
+    for suffix in suffixes:
+        if text.endswith(suffix, start, len(text) if stop is None else stop):
             return True
     return False
 
@@ -226,7 +280,19 @@ def merged_dicts(a, b):
     return merged
 
 
-def dict_from_keys(keys, value):
+def parameter_at(items: List[Tensor], at: int):
+    if at < -len(items) or at >= len(items):
+        raise IndexError(f"index {at} is out of range")
+    return items[at]
+
+
+def parameter_named(items: Dict[str, Tensor], name: str):
+    if name not in items:
+        raise AttributeError(f"'ParameterDict' object has no attribute '{name}'")
+    return items[name]
+
+
+def dict_from_keys(keys, value=None):
     return {key: value for key in keys}
 
 

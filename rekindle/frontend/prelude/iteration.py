@@ -105,6 +105,12 @@ def islice(xs, start: Optional[int], stop: Optional[int], step: int = 1):
     return xs[start:stop:step]
 
 
+def transposed(rows):
+    lists = [list(row) for row in rows]
+    shortest = 0 if len(lists) == 0 else min([len(row) for row in lists])
+    return [[row[i] for row in lists] for i in range(shortest)]
+
+
 def pairwise(xs):
     return [(xs[i], xs[i + 1]) for i in range(len(xs) - 1)]
 

@@ -15,6 +15,10 @@ MAX_OF_NOTHING = "max() arg is an empty sequence"
 """The messages of ``min([])`` and ``max([])``, which differ between releases of Python."""
 
 
+NOT_IN_LIST = "{} is not in list"
+"""The message of ``xs.index(x)``, with the ``repr`` of ``x``, which differs between releases of Python."""
+
+
 def put(items: Any, key: Any, value: Any) -> None:
     """Run ``items[key] = value``."""
 

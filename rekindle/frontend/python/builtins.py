@@ -40,6 +40,7 @@ from rekindle.ir.types import (
     TENSOR,
     ClassType,
     DictType,
+    EnumType,
     ListType,
     StringType,
     TensorType,
@@ -56,7 +57,7 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
-from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, Select, StringLiteral, Var
+from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, Select, StringLiteral, Subscript, Var
 
 
 def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
@@ -409,7 +410,7 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
     if item is None or item.tree.kind in _NO_VALUES:
         return None
     value = emitter.emit_expression(item)
-    if not emitter.graph.follows_python or not isinstance(value.type, UnionBase):
+    if not emitter.graph.follows_python or not isinstance(value.type, (UnionBase, EnumType)):
         return _of_emitted(emitter, call, value)
     return SimpleValue(emitter.to_bool(value, call.range))
 
@@ -423,7 +424,7 @@ def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | 
     known = length_known(emitter, call)
     if known is not None:
         return known
-    if item.tree.kind in (Var.KIND, Select.KIND) and id(item.tree) not in emitter.shared:
+    if item.tree.kind in (Var.KIND, Select.KIND, Subscript.KIND) and id(item.tree) not in emitter.shared:
         found = emitter.emit_sugared(item)
         if found.known_length is not None:
             return SimpleValue(emitter.literal(found.known_length, call.range))

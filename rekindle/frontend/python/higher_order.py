@@ -45,7 +45,7 @@ class MappedValue(DerivedIterable):
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if not self.must_unroll:
             return SimpleValue(self.as_value(range, graph)).as_tuple(range, graph, size_hint)
-        return [self._result(range, graph, item) for item in self.source.as_tuple(range, graph)]
+        return [self._result(range, graph, item) for item in self.source.as_tuple(range, graph, size_hint)]
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         return self._result(range, graph, self.source.item(range, graph, index))

@@ -19,6 +19,7 @@ from rekindle.frontend.sugared_values.base import EmptyResolver, Keywords, Stati
 from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
+from rekindle.ops.python.lists import NOT_IN_LIST
 from rekindle.ops.python.scalars import EXTREMUM_OF_NOTHING
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
@@ -48,7 +49,11 @@ _OPERATORS: Final = {
 }
 """Operators by their names in the prelude."""
 
-_TEXTS: Final = {"MIN_OF_NOTHING": EXTREMUM_OF_NOTHING["min"], "MAX_OF_NOTHING": EXTREMUM_OF_NOTHING["max"]}
+_TEXTS: Final = {
+    "MIN_OF_NOTHING": EXTREMUM_OF_NOTHING["min"],
+    "MAX_OF_NOTHING": EXTREMUM_OF_NOTHING["max"],
+    "NOT_IN_LIST": NOT_IN_LIST,
+}
 """Constant strings by their names in the prelude."""
 
 

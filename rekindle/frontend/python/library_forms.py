@@ -264,9 +264,10 @@ def _prod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 def _from_keys(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """Emit ``dict.fromkeys(keys, value)``."""
-    keys, value = expect_arguments(emitter, call, 2, 2)
+    keys, *value = expect_arguments(emitter, call, 1, 2)
     xs = _as_list(emitter, emitter.emit_sugared(keys), keys.range)
-    return _call_library(emitter, call, "dict_from_keys", xs, SimpleValue(emitter.emit_expression(value)))
+    values = [SimpleValue(emitter.emit_expression(item)) for item in value]
+    return _call_library(emitter, call, "dict_from_keys", xs, *values)
 
 
 # ------------------------------------------------------------------------------------------------ heapq, functools

@@ -27,6 +27,7 @@ _METHODS: Final[dict[str, dict[str, str]]] = {
         **{name: f"number_{name}" for name in ("bit_length", "bit_count", "conjugate")},
         **({"is_integer": "number_is_integer"} if sys.version_info >= (3, 12) else {"is_integer": "float_is_integer"}),
     },
+    "TupleType": {"index": "tuple_index", "count": "tuple_count"},
     "StringType": {name: name for name in ("removeprefix", "removesuffix", "isascii")},
     "TensorType": {
         **{f"__{name}__": f"operator_{name}" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")},

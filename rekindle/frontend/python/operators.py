@@ -28,6 +28,7 @@ from rekindle.ir.types import (
     STRING,
     TENSOR,
     DictType,
+    EnumType,
     ListType,
     NoneType,
     StringType,
@@ -250,7 +251,7 @@ def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
 # -------------------------------------------------------------------------------------------------------- builtins
 
 
-_COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType)
+_COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType, EnumType)
 """Types of elements for which ``in`` of a list has no operator."""
 
 _NUMBERS: Final = ("BoolType", "IntType", "FloatType", "ComplexType", "NumberType")

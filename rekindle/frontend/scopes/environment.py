@@ -156,6 +156,8 @@ class Environment:
             hint = "compiled programs do not have this function of Python's: call it in a function marked with @ignore"
         error = UndefinedNameError(f"the name '{name}' is not defined", range, hint=hint, edit=edit)
         said = f"name '{name}' is not defined", "builtins.NameError"
+        if hasattr(builtins, name):
+            said = f"compiled programs do not have Python's '{name}'", "builtins.NotImplementedError"
         error.missing = MissingName(*said, self.graph.insert_point.owning_block)
         raise error
 

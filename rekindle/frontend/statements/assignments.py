@@ -25,6 +25,7 @@ from rekindle.frontend.expressions.subscripts import (
     slice_and_select,
 )
 from rekindle.frontend.expressions.tensor_indexing import read_indexed, write_indexed
+from rekindle.frontend.expressions.unordered import list_from
 from rekindle.frontend.inference.type_inference import (
     ATTRIBUTE,
     DICT,
@@ -37,6 +38,7 @@ from rekindle.frontend.inference.type_inference import (
     FirstAssignment,
     is_literal_of,
     kind_of_origin,
+    makes_other_class,
     origin_of_value,
 )
 from rekindle.frontend.inference.usage_inference import infer_element, infer_item, is_assumed, learn_numbers
@@ -56,6 +58,7 @@ from rekindle.ir.types import (
     ClassType,
     DictType,
     ListType,
+    StringType,
     TensorType,
     TupleType,
     Type,
@@ -161,7 +164,7 @@ def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value
     """Emit an assignment that may not determine the type of the variable. If later uses have shown the type, in an
     earlier emission, it is converted to that."""
     type = _first_type(emitter, origin, target, value)
-    if type is None or origin.kind == NUMBERS:
+    if type is None or origin.kind == NUMBERS or makes_other_class(value):
         assign(emitter, target, emitter.emit_sugared(value, 1, type), value.range)
     else:
         _assign_annotated(emitter, target, value, type)
@@ -469,7 +472,7 @@ def emit_aug_assign(emitter: Emitter, statement: AugAssign) -> None:
 def _augment(emitter: Emitter, statement: AugAssign, current: Value) -> Value:
     """Emit an augmented assignment's operation and return the new value of the target: the tensor or list changed in
     place, or else a new value."""
-    rhs = emitter.emit_expression(statement.value, _wanted(current))
+    rhs = _right_side(emitter, statement, current, _wanted(current))
     return _apply(emitter, statement, current, rhs)
 
 
@@ -477,10 +480,22 @@ def _augment_variable(emitter: Emitter, statement: AugAssign, current: Value) ->
     origin = emitter.environment.origin_of(statement.target)
     if origin is None or origin.kind not in (LIST, NUMBERS):
         return _augment(emitter, statement, current)
-    rhs = emitter.emit_expression(statement.value)
+    rhs = _right_side(emitter, statement, current, None)
     if isinstance(rhs.type, ListType) and statement.operator == "+":
         infer_element(emitter, statement.target, rhs)
     return _apply(emitter, statement, current, rhs)
+
+
+def _right_side(emitter: Emitter, statement: AugAssign, current: Value, hint: Type | None) -> Value:
+    """Emit the right side of an augmented assignment: for ``xs += …`` of a list any iterable, as a list."""
+    value = statement.value
+    is_list = isinstance(current.type, ListType) and not current.type.is_tuple
+    if not is_list or statement.operator != "+" or not emitter.graph.follows_python or id(value.tree) in emitter.shared:
+        return emitter.emit_expression(value, hint)
+    found = emitter.emit_sugared(value, 1, hint)
+    if isinstance(found, SimpleValue) and not isinstance(found.value.type, (StringType, DictType, TensorType)):
+        return emitter.as_scalar(found.value)
+    return list_from(emitter, found, value.range)
 
 
 def _apply(emitter: Emitter, statement: AugAssign, current: Value, rhs: Value) -> Value:

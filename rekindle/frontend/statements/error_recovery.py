@@ -132,7 +132,7 @@ def names_in(expr: Expr) -> set[str]:
     return {Var(tree).name.name for tree in expr.tree.walk() if tree.kind == Var.KIND}
 
 
-_STATIC: Final = frozenset({"hasattr", "isinstance", "is_scripting", "is_tracing"})
+_STATIC: Final = frozenset({"hasattr", "isinstance", "callable", "is_scripting", "is_tracing"})
 
 
 def asks_compiler(expr: Expr) -> bool:

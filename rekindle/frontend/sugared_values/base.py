@@ -140,6 +140,12 @@ class SugaredValue:
         raise UnsupportedError(f"{self.description} cannot be called", call.range)
 
     @property
+    def is_callable(self) -> bool:
+        """Whether Python's ``callable`` is true of this, which is not a value of the graph."""
+        cls = type(self)
+        return cls.call is not SugaredValue.call or cls.call_with is not SugaredValue.call_with
+
+    @property
     def is_passed_sugared(self) -> bool:
         """Whether this is passed to functions as a sugared value rather than as a value of the graph."""
         return self.accepts_sugared_args
@@ -179,6 +185,10 @@ class SugaredValue:
     def gone_over(self) -> list[Value]:
         """The containers over whose elements a loop over this iterates, which its body may change."""
         return []
+
+    def sliced(self, items: list[SugaredValue]) -> SugaredValue | None:
+        """Return a slice of this with ``items``, if it is more than a tuple of them; else None."""
+        return None
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         """Return the iterable for a loop over this: one with a length and items, or one that is unrolled.

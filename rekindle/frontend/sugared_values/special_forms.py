@@ -353,6 +353,7 @@ _FORMS: Final = (
         "isinstance",
         "getattr",
         "hasattr",
+        "callable",
         "setattr",
         "list",
         "dict",

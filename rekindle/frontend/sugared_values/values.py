@@ -20,6 +20,7 @@ from rekindle.errors import (
 )
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
+from rekindle.frontend.calls.enum_members import plain_type, plain_value
 from rekindle.frontend.calls.insertion import (
     constant_int,
     insert_empty,
@@ -119,6 +120,8 @@ class SimpleValue(SugaredValue):
             found = class_member.get()(range, graph, self.value, name)
         if found is not None:
             return found
+        if plain_type(type) is not None and graph.follows_python:
+            return SimpleValue(plain_value(graph, self.value, range)).attribute(range, graph, name)
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
@@ -342,6 +345,8 @@ class SimpleValue(SugaredValue):
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         type = self.value.type
+        if not isinstance(type, DictType) or plain_type(index.type) == type.key:
+            index = plain_value(graph, index, range)
         key = NamedValue(index, range=range)
         if isinstance(type, DictType) and type.python == "Counter":
             zero = NamedValue(graph.insert_constant(0, range=range), range=range)

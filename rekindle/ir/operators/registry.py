@@ -252,8 +252,8 @@ class OperatorRegistry:
         return next((operator for operator in known if operator.schema.overload == overload), None)
 
     def resolve(self, node: Node) -> Operator | None:
-        """Return the operator that ``node`` calls: the first of its kind that takes inputs of these types; where
-        several do, one that returns what ``node`` does; None if no overload takes them."""
+        """Return the operator that ``node`` calls: of the overloads that take inputs of its types, the first whose
+        results have the types of its outputs, or else the first; None if no overload takes its inputs."""
         first = None
         for operator in self.overloads(node.kind):
             if operator.matches(node):

@@ -48,7 +48,7 @@ class _Format:
 
 def text_of_tensor(tensor: torch.Tensor) -> str:
     """Format a tensor as ``str`` in the releases that wrote archives did. Of complex numbers it shows the real
-    parts."""
+    parts. Tensors of other layouts than strided, and of dtypes that those releases lacked, are formatted by ``str``."""
     name = _NAMES.get(tensor.dtype)
     if name is None or tensor.layout is not torch.strided:
         return str(tensor)

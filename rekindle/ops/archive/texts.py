@@ -48,7 +48,7 @@ def _text_of_float(value: float) -> str:
 
 @implements("archive::format(str self, ...) -> str")
 def format_values(self: str, *values: object) -> str:
-    """Replace every ``{}`` with the next of the values; other braces are kept.
+    """Replace every ``{}`` with the next of the values; other braces are kept, and superfluous values are ignored.
 
     Raises:
         RuntimeError: there are more ``{}`` than values.
@@ -68,7 +68,8 @@ def percent_format(self: str, *values: object) -> str:
     """Return ``self % values`` for the specifiers ``%d %i %f %F %e %E %s %c %%``; a tuple supplies its elements.
 
     Raises:
-        RuntimeError: the number of values is not that of the specifiers, or a specifier is incomplete.
+        RuntimeError: the number of values is not that of the specifiers, a specifier is incomplete or another one, or a
+            value does not fit it.
     """
     if len(values) == 1 and isinstance(values[0], tuple):
         values = values[0]

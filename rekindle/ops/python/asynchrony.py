@@ -62,7 +62,8 @@ class Await(Generic[T]):
         return (self._value,) if self._given is None else tuple(self._given.arguments)
 
     def wait(self) -> T:
-        """Return the result; compute it if it has not been. An error of the computation is raised each time."""
+        """Return the result; compute it if it has not been. If the computation raises, so does this call, and the next
+        one computes again. A call blocks while another thread computes."""
         while self._call is not None:
             call = self.claim()
             if call is None:
@@ -114,7 +115,12 @@ class Await(Generic[T]):
         callback(self)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the result: in Python an Await may be used as its result."""
+        """Return an attribute of the result, which is computed if need be: in Python an Await may be used as its
+        result.
+
+        Raises:
+            AttributeError: ``name`` begins with two underscores, or the result has no such attribute.
+        """
         if name.startswith("__"):
             raise AttributeError(f"'Await' has no attribute '{name}'")
         return getattr(self.wait(), name)

@@ -26,6 +26,29 @@ def _list_items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
     return list(self.items())
 
 
+# The methods are looked up in the object: those of ``dict`` would leave an OrderedDict with keys that its order lacks.
+
+
+def set_default(self: dict[Any, Any], key: Any, default: Any) -> Any:
+    return self.setdefault(key, default)
+
+
+def pop(self: dict[Any, Any], *key_and_default: Any) -> Any:
+    return self.pop(*key_and_default)
+
+
+def pop_item(self: dict[Any, Any]) -> tuple[Any, Any]:
+    return self.popitem()
+
+
+def clear(self: dict[Any, Any]) -> None:
+    self.clear()
+
+
+def update(self: dict[Any, Any], to_add: dict[Any, Any]) -> None:
+    self.update(to_add)
+
+
 # The empty one: its type is chosen by the caller.
 declare(dict, "aten::dict() -> Dict(str, Tensor)")
 
@@ -51,17 +74,17 @@ for _key in KEY_TYPES:
         f"aten::get.default_{_key}({_dict} self, {_key} key, t default_value) -> t(*)",
     )
     declare(
-        dict.setdefault,
+        set_default,
         f"aten::setdefault.{_key}({_dict}(a!) self, {_key}(b -> *) key, t(c -> *) default_value) -> t(*)",
     )
     declare(
-        dict.pop,
+        pop,
         f"aten::pop.Dict_{_key}({_dict}(a!) self, {_key} key) -> t(*)",
         f"aten::pop.Dict_default_{_key}({_dict}(a!) self, {_key} key, t default_value) -> t(*)",
     )
-    declare(dict.popitem, f"aten::popitem.{_key}({_dict}(a!) self) -> (({_key}, t))")
-    declare(dict.clear, f"aten::clear.{_key}({_dict}(a!) self) -> ()")
-    declare(dict.update, f"aten::update.{_key}({_dict}(a!) self, {_dict}(a!) to_add) -> ()")
+    declare(pop_item, f"aten::popitem.{_key}({_dict}(a!) self) -> (({_key}, t))")
+    declare(clear, f"aten::clear.{_key}({_dict}(a!) self) -> ()")
+    declare(update, f"aten::update.{_key}({_dict}(a!) self, {_dict}(a!) to_add) -> ()")
     declare(_list_keys, f"aten::keys.{_key}({_dict} self) -> {_key}[](*)")
     declare(_list_values, f"aten::values.{_key}({_dict} self) -> t[](*)")
     declare(_list_items, f"aten::items.{_key}({_dict} self) -> (({_key}, t)[])")

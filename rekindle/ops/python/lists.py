@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Final
 
+from rekindle.errors import InternalError
 from rekindle.ops.registration.declare import declare, implements
 
 # ---------------------------------------------------------------------------------------------------- reading elements
@@ -21,6 +22,18 @@ declare(
     "aten::__contains__.str_list(str[] l, str item) -> bool",
     "aten::__contains__.float_list(float[] l, float item) -> bool",
 )
+
+
+def _message_of_index() -> str:
+    try:
+        list[int]().index(0)
+    except ValueError as error:
+        return str(error).replace("0", "{}")
+    raise InternalError("a search in an empty list raises no error")
+
+
+NOT_IN_LIST: Final = _message_of_index()
+"""The message of ``xs.index(x)``, which differs between releases of Python; braces stand for the ``repr`` of ``x``."""
 
 for _type in ("int", "float", "bool", "Tensor", "str"):
     declare(list.count, f"aten::count.{_type}({_type}[] self, {_type} el) -> int")

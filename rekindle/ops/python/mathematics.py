@@ -1,6 +1,6 @@
 """The functions of Python's :mod:`math` and :mod:`cmath`.
 
-Where one is not defined (``math.sqrt(-1.0)``) it raises ``ValueError`` as Python does; TorchScript would answer nan.
+Where one is not defined (``math.sqrt(-1.0)``) it raises ``ValueError`` as Python does; TorchScript returns nan.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from rekindle.ops.registration.declare import declare, implements, implements_fo
 
 
 def module_table(type: Type, name: str) -> str | None:
-    """Return the dict of an ``nn.Module`` that holds the slot ``name``; None if the object is not a module or holds
-    it as an attribute."""
+    """Return the name of the dict of an ``nn.Module`` that holds the slot ``name``; None if the object is not a module
+    or holds it as an attribute."""
     if not isinstance(type, ClassType) or not type.is_module:
         return None
     slot = type.attributes.get(name)

@@ -22,8 +22,8 @@ too."""
 
 @implements_for_node("aten::warn(str message, int stacklevel=2) -> ()", side_effects=True)
 def warn_at(node: Node) -> Operation:
-    """Return the operation that issues a ``UserWarning`` at the line of the program that warns. A higher stack level
-    has no other effect."""
+    """Return the operation that issues a ``UserWarning`` at the line of the program that warns, whatever the stack
+    level. If the line is unknown, the operation calls ``warnings.warn``."""
     range = node.range.original
     if not range.is_known or range.source.filename is None:
         return _warn_here

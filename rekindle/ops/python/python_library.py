@@ -1,7 +1,8 @@
-"""Functions of Python's standard library for which TorchScript has no operator, and whose last digit cannot be
-reproduced with other operators.
+"""Operators of Python that TorchScript lacks: functions of the standard library whose last digit cannot be reproduced
+with other operators, and dicts and lists of other types.
 
-They run as Python's own functions. Archives say them by operators of tensors, whose last digit may be another.
+They run as Python's own functions. Archives hold operators of tensors in place of the functions, whose last digit may
+be another.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from rekindle.ops.python.dicts import clear, pop, set_default, update
 from rekindle.ops.registration.declare import declare, implements
 
 declare(math.log2, "python::log2(float x) -> float")
@@ -61,13 +63,13 @@ declare(
     "python::get.default(Dict(k, t) self, k key, t default_value) -> t(*)",
 )
 declare(
-    dict.pop,
+    pop,
     "python::pop(Dict(k, t)(a!) self, k key) -> t(*)",
     "python::pop.default(Dict(k, t)(a!) self, k key, t default_value) -> t(*)",
 )
-declare(dict.setdefault, "python::setdefault(Dict(k, t)(a!) self, k(b -> *) key, t(c -> *) default_value) -> t(*)")
-declare(dict.update, "python::update(Dict(k, t)(a!) self, Dict(k, t)(a!) to_add) -> ()")
-declare(dict.clear, "python::clear(Dict(k, t)(a!) self) -> ()")
+declare(set_default, "python::setdefault(Dict(k, t)(a!) self, k(b -> *) key, t(c -> *) default_value) -> t(*)")
+declare(update, "python::update(Dict(k, t)(a!) self, Dict(k, t)(a!) to_add) -> ()")
+declare(clear, "python::clear(Dict(k, t)(a!) self) -> ()")
 declare(_keys, "python::keys(Dict(k, t) self) -> k[](*)")
 declare(_values, "python::values(Dict(k, t) self) -> t[](*)")
 declare(_items, "python::items(Dict(k, t) self) -> ((k, t)[])")

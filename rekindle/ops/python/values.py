@@ -71,8 +71,8 @@ class ScriptObject:
 
 
 def script_class(value: object) -> ClassType | None:
-    """Return the script class of an object: a :class:`ScriptObject`, a module of a program, or an object of a class
-    that a library defines in C++. Return None for others."""
+    """Return the script class of an object: a :class:`ScriptObject`, a module of a program, an object of a Python class
+    that a program has compiled, or of a class that a library defines in C++. Return None for others."""
     if isinstance(value, torch.ScriptObject):
         return class_of_library_object(value)
     found = getattr(value, "script_type", None) or kept_type(type(value)) or type_of_python_class(type(value))
@@ -124,8 +124,8 @@ def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
 
 
 def type_of_value(value: object) -> Type:
-    """Return the type of a value; ``Any`` for modules and for objects of classes that no program has compiled, and
-    where elements have different types."""
+    """Return the type of a value; ``Any`` for modules and objects of classes that no program has compiled, and where
+    elements have different types."""
     found = script_class(value)
     if found is not None:
         return found
@@ -150,7 +150,8 @@ Test = Callable[[Any, Any], bool]
 
 def value_matches(value: object, type: Type) -> bool:
     """Return whether ``value`` is of ``type`` without conversion: an int is not a float, and a bool not an int. Every
-    element of a container is checked. The result is False for types that have no test, such as type variables."""
+    element of a container is checked. The result is True for type variables, and False for types that have no test,
+    such as functions."""
     test = _TESTS.get(type.kind)
     return test is not None and test(value, type)
 
@@ -203,7 +204,7 @@ LATER: Final[dict[str, list[type]]] = {FutureType.kind: [torch.futures.Future], 
 
 
 def _is_later(value: Any, type: FutureType | AwaitType) -> bool:
-    """Return whether the value is a future or an await. The type of the result is unknown until it is done."""
+    """Return whether the value is a future or an await. If it is done, its result must be of the declared type."""
     if not any(isinstance(value, cls) for cls in LATER[type.kind]):
         return False
     return type.element == ANY or not _is_there(value) or value_matches(value.wait(), type.element)
@@ -244,8 +245,8 @@ _TESTS: Final[dict[str, Test]] = {
 
 
 def is_instance(value: object, type: Type) -> bool:
-    """Return ``isinstance(value, type)`` as in Python, for a type of the IR. It differs from :func:`value_matches` for
-    True, which is an int too.
+    """Return whether ``value`` is an instance of ``type``, a type of the IR, as Python's ``isinstance``. It differs
+    from :func:`value_matches` for True, which is an int too.
 
     Raises:
         TypeError: ``type`` declares what a future returns, and ``value`` is a future that is not done.

@@ -204,5 +204,5 @@ def is_declared(kind: str) -> bool:
 
 
 def declared_kinds() -> Iterator[str]:
-    """Return every kind that was declared."""
+    """Return an iterator over the kinds that were declared."""
     return iter(_DECLARED)

@@ -101,7 +101,12 @@ def _operator(overload: OpOverload) -> Operator:
 def _make_operator(overload: OpOverload) -> Operator:
     schema = parse_schema(str(overload._schema))
     call: Operation = overload._op  # what the overload's own __call__ does, less a Python frame
-    lacks_check = torch.Tag.generated in overload.tags and any(map(_is_out, schema.arguments))
+    lacks_check = (
+        torch.Tag.generated in overload.tags
+        and any(map(_is_out, schema.arguments))
+        and not schema.name.endswith("_copy")
+        and schema.name not in _RECORDED
+    )
     if lacks_check:
         call = _without_gradients(call, schema.name)
     direct = DIRECT.get(schema.qualified_name)
@@ -121,6 +126,11 @@ def _make_operator(overload: OpOverload) -> Operator:
         traits=traits_of_overload(schema, overload.tags, is_composite=composite),
         is_dispatched=schema.qualified_name not in CHECKED_BY_PYTHON and not lacks_check,
     )
+
+
+_RECORDED: Final = frozenset({"aten::slice_scatter"})
+"""Kinds besides the copies of views (``diagonal_copy``) whose generated operators Python itself calls: eager records a
+gradient where they write to ``out``."""
 
 
 def _is_out(argument: Argument) -> bool:
@@ -161,7 +171,8 @@ def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) ->
 
 
 def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
-    """Return for each argument whether it must be passed: a constant equal to its default need not."""
+    """Return for each argument whether it must be passed: a constant equal to its default need not, except for
+    :data:`ALWAYS_PASSED`."""
     return [
         argument.name in ALWAYS_PASSED
         or not (argument.has_default and _is_same(value.to_python(_UNKNOWN), argument.default))

@@ -17,8 +17,8 @@ CELLS_CHECK_RANKS: Final = RELEASE >= (2, 15)
 
 
 def check_assigned_number(number: complex, dtype: torch.dtype) -> None:
-    """Raise the error of ``x[i] = number`` since PyTorch 2.15 if the number exceeds a half-precision dtype. Earlier
-    releases made it infinite.
+    """Raise the error of ``x[i] = number`` since PyTorch 2.15 if the number exceeds a floating dtype of 16 or 8 bits.
+    Earlier releases made it infinite.
 
     Where ``x[i]`` has one element, eager assigns infinity still. That is not known here, so this raises then too.
 

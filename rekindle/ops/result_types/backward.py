@@ -83,7 +83,8 @@ RULES: Final[Rules] = {
 
 
 def _or_zeros(call: Call) -> Sequence[Fact]:
-    """Return the type of a gradient that is zeros if there is none, if it is known to exist."""
+    """Return the type of the argument ``gradient``, in place of which zeros are returned if it is missing; nothing
+    unless it is known to exist."""
     found = call.fact("gradient")
     return (replace(found, requires_grad=None),) if isinstance(found, TensorType) else ()
 

@@ -71,17 +71,18 @@ class Call:
         return fact.value if isinstance(fact, Constant) else None
 
     def int(self, name: str) -> int | None:
-        """Return a known int; None otherwise."""
+        """Return the argument ``name`` if it is a known int, or a known bool as an int; None otherwise."""
         found = self.value(name)
         return int(found) if isinstance(found, int) else None
 
     def flag(self, name: str) -> bool | None:
-        """Return a known bool; None otherwise."""
+        """Return the argument ``name`` as a bool if it is a known bool or int; None otherwise."""
         found = self.value(name)
         return bool(found) if isinstance(found, (bool, int)) else None
 
     def ints(self, name: str) -> Sizes | None:
-        """Return the ints of a list, None for each that is not known; None if the length is not known."""
+        """Return the ints of a list, None for each that is not known; None if the length is not known. A single int
+        counts as a list of one."""
         fact = self.fact(name)
         if isinstance(fact, tuple):
             return tuple(_known_int(item) for item in fact)

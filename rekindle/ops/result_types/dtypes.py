@@ -95,7 +95,7 @@ _KINDS: Final = ("bool", "int", "float", "complex")
 
 
 def promoted(operands: Iterable[Fact], default_dtype: torch.dtype | None) -> torch.dtype | None:
-    """Return ``torch.result_type`` of the operands: types of tensors, and numbers.
+    """Return ``torch.result_type`` of the operands: types of tensors, and numbers. None if it is not known.
 
     A tensor of unknown rank may have no dimensions, and an unknown number may be of any kind: all combinations must
     give the same dtype.
@@ -139,7 +139,7 @@ def _dtype_of_number(kind: str | None, default: torch.dtype) -> torch.dtype | No
 
 def _complex_like(dtype: torch.dtype) -> torch.dtype | None:
     """Return the complex dtype to which a floating dtype promotes among complex operands: complex64 for bfloat16,
-    except in releases that have another for it."""
+    None in releases that have another for it."""
     if dtype == torch.bfloat16:
         return None if hasattr(torch, "bcomplex32") else torch.complex64
     return complex_of(dtype)
@@ -147,7 +147,8 @@ def _complex_like(dtype: torch.dtype) -> torch.dtype | None:
 
 @cache
 def _combine(operands: tuple[tuple[int, torch.dtype], ...]) -> torch.dtype | None:
-    """Return the common dtype, as ``at::native::result_type`` computes it."""
+    """Return the common dtype of operands given as pairs of category and dtype, as ``at::native::result_type`` computes
+    it; None for dtypes that are not promoted."""
     found: torch.dtype | None = None
     for category in reversed(range(len(_CATEGORIES))):
         dtypes = [dtype for each, dtype in operands if each == category]
@@ -183,7 +184,7 @@ def of(name: str) -> DtypeRule:
 
 
 def first(call: Call) -> torch.dtype | None:
-    """Return the dtype of the first argument."""
+    """Return the dtype of the first argument; None if it is not known."""
     return call.first.dtype
 
 
@@ -303,5 +304,5 @@ def named(otherwise: DtypeRule, name: str = "dtype") -> DtypeRule:
 
 
 def default(call: Call) -> torch.dtype | None:
-    """Return the default dtype."""
+    """Return the default dtype; None if it is not known."""
     return call.default_dtype

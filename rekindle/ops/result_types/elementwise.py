@@ -30,7 +30,7 @@ _POLYNOMIAL = tensor(floating(promotion("x", "n")), broadcasting("x", "n"), flow
 
 def _division(call: Call) -> torch.dtype | None:
     """Return the dtype of a division: a floating dtype for true division of integers, an integer with a rounding
-    mode."""
+    mode. None if it is not known."""
     found = promotion(*_SELF_OTHER)(call)
     if found is None or not dtypes.is_integral(found):
         return found

@@ -37,7 +37,7 @@ def _of_number(name: str) -> DtypeRule:
 
 
 def _of_range(call: Call) -> torch.dtype | None:
-    """Return the dtype of ``arange``: int64 if all numbers are ints, otherwise the default dtype."""
+    """Return the dtype of ``arange``: the default dtype if a number is a float, int64 if all are ints; else None."""
     kinds = [number_kind(call.fact(name)) for name in ("start", "end", "step") if call.has(name)]
     if any(kind == "float" for kind in kinds):
         return call.default_dtype
@@ -84,7 +84,8 @@ def _nested_sizes(call: Call) -> Sizes | None:
 
 
 def _nested_dtype(call: Call) -> torch.dtype | None:
-    """Return the dtype of ``torch.tensor`` for nested lists, by the declared type of the numbers."""
+    """Return the dtype of ``torch.tensor`` for nested lists, by the declared type of the numbers, or else for a number,
+    by its class; None if it is not known."""
     text = str(call.schema.arguments[0].type)
     for kind, dtype in (("int", torch.int64), ("bool", torch.bool), ("float", call.default_dtype)):
         if text.rstrip("[]") == kind:
@@ -121,8 +122,8 @@ def _cast(call: Call) -> torch.dtype | None:
 
 
 def _normal(call: Call) -> Sequence[Fact]:
-    """Return the sizes of samples from a mean and a standard deviation, at least one of which is a tensor, or the given
-    size."""
+    """Return the type of samples from a mean and a standard deviation: of the argument ``size`` if the overload has it,
+    else of the sizes to which both broadcast."""
     if call.has("size"):
         return _made(default, _SIZE)(call)
     names = [name for name in ("mean", "std") if number_kind(call.fact(name)) is None]

@@ -66,7 +66,8 @@ Fact: TypeAlias = TensorType | Constant | Unknown | Every | tuple[Any, ...] | No
 
 
 def join(a: Fact, b: Fact) -> Fact:
-    """Return the most precise fact that holds for both ``a`` and ``b``: the least upper bound."""
+    """Return a fact that holds for both ``a`` and ``b``: tensor types are merged, and tuples of one length item by
+    item. Other facts must be equal; else the result is None."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.merge(b)
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):

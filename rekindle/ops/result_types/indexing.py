@@ -40,7 +40,7 @@ _INT64: Final = always(torch.int64)
 def _indexed(call: Call) -> Sizes | None:
     """Return the sizes of the result of advanced indexing. If the indices are adjacent, the dimensions that they select
     stay in place; otherwise these dimensions move to the front. A mask replaces its dimensions by one of unknown
-    size."""
+    size. None if not known."""
     known, items = call.first.sizes, call.items("indices")
     if known is None or items is None:
         return None
@@ -87,12 +87,12 @@ def _index_select(call: Call) -> Sizes | None:
 
 
 def _taken_along(call: Call) -> Sizes | None:
-    """Return the sizes of the index and the tensor, broadcast but for the dimension; without one the tensor is
-    flattened."""
-    index = call.tensor("indices")
-    if call.is_none("dim"):
+    """Return the rank of the index, with unknown sizes. Without ``dim``, return the number of its elements, since the
+    tensor is flattened; None if it is not known whether there is a ``dim``."""
+    index, is_flat = call.tensor("indices"), call.is_none("dim")
+    if is_flat:
         return (None if index.sizes is None else product(index.sizes),)
-    return unknown_of(index.rank)
+    return None if is_flat is None else unknown_of(index.rank)
 
 
 def _scattered() -> Result:
@@ -194,7 +194,7 @@ def _stacked(call: Call) -> Sizes | None:
 
 def _joined_dtype(call: Call) -> torch.dtype | None:
     """Return the common dtype of concatenated tensors. In a list of unknown length, all must have one rank and
-    dtype."""
+    dtype. None if not known."""
     item = _item_of(call)
     return item.dtype if item is not None else list_promotion("tensors")(call)
 
@@ -272,7 +272,7 @@ def _diff_dtype(call: Call) -> torch.dtype | None:
 
 
 def _trapezoid_rank(call: Call, more: int) -> int | None:
-    """Return the larger rank of the integrand and of the sample points."""
+    """Return the larger rank of the integrand and of the sample points, plus ``more``; None if a rank is not known."""
     ranks = [call.tensor(name).rank for name in ("y", "x") if call.has(name)]
     return None if None in ranks else max(rank or 0 for rank in ranks) + more
 
@@ -296,7 +296,8 @@ def _covariance_dtype(call: Call) -> torch.dtype | None:
 
 
 def _covariance(call: Call) -> Sizes | None:
-    """Return the sizes of ``cov`` or ``corrcoef``: a squeezed matrix, a number for a single variable."""
+    """Return the sizes of ``cov`` or ``corrcoef``: a squeezed matrix, a number for a single variable. None if not
+    known."""
     known = call.first.sizes
     if known is None or len(known) < 2:
         return None if known is None else ()

@@ -119,8 +119,8 @@ def _larger_rank(call: Call, *names: str) -> int | None:
 
 
 def _spectrum_sizes(call: Call) -> Sizes | None:
-    """Return the sizes of a spectrogram: frequencies, frames, and real and imaginary part if the result is not
-    complex."""
+    """Return the sizes of a spectrogram, which are unknown, but not their number: the dimensions of the batch,
+    frequencies, frames, and, if the result is not complex, real and imaginary part. None if not known."""
     is_complex = call.flag("return_complex")
     return None if is_complex is None else unknown_of(_rank(call, 1 if is_complex else 2))
 

@@ -27,7 +27,7 @@ from rekindle.ops.result_types.sizes import broadcast, last, unknown_of
 
 
 def matmul_sizes(a: Sizes | None, b: Sizes | None) -> Sizes | None:
-    """Return the sizes of ``a @ b``."""
+    """Return the sizes of ``a @ b``; None if a rank is unknown or 0, or leading dimensions do not broadcast."""
     if a is None or b is None or not a or not b:
         return None
     batch = broadcast(a[:-2], b[:-2])
@@ -67,7 +67,7 @@ def _bmm(left: str, right: str) -> SizesRule:
 
 def _linear(call: Call) -> Sizes | None:
     """Return the sizes of ``linear``: the last one is the number of rows of the weight; a vector as weight removes
-    it."""
+    it. None if not known."""
     given, weight = call.first.sizes, call.tensor("weight").sizes
     if given is None or weight is None or not given:
         return None
@@ -104,7 +104,8 @@ def _tensordot(call: Call) -> Sizes | None:
 
 
 def _einsum(call: Call) -> Sizes | None:
-    """Return the sizes of an ``einsum`` from the letters of its equation; None for an equation with an ellipsis."""
+    """Return the sizes of an ``einsum`` from the letters of its equation; None if the equation or the number of tensors
+    is not known, or the equation has an ellipsis."""
     equation, tensors = call.value("equation"), call.list_of_tensors("tensors")
     if not isinstance(equation, str) or tensors is None or "." in equation:
         return None
@@ -146,7 +147,7 @@ def _kron(call: Call) -> Sizes | None:
 
 def _kron_dtype(call: Call) -> torch.dtype | None:
     """Return the dtype of a Kronecker product. Both operands are first brought to one rank, so that both have the same
-    priority in promotion."""
+    priority in promotion. None if not known."""
     return promote_types(call.first.dtype, call.tensor("other").dtype)
 
 

@@ -80,7 +80,8 @@ def _conv_transposed(dims: int) -> SizesRule:
 
 
 def _any_convolution(call: Call) -> Sizes | None:
-    """Return the sizes of ``convolution``, whose direction is an argument. There is always a batch dimension."""
+    """Return the sizes of ``convolution``, whose direction is an argument. There is always a batch dimension. None if
+    not known."""
     weight = call.tensor("weight").sizes
     if call.first.sizes is None or weight is None or len(call.first.sizes) != len(weight):
         return unknown_of(call.first.rank)
@@ -151,7 +152,7 @@ def _pooling(dims: int) -> Rules:
 
 
 def _statistic_dtype(call: Call) -> torch.dtype | None:
-    """Return the dtype of saved statistics. It is unknown for half precision: with float32 weights it is float32."""
+    """Return the dtype of saved statistics; None, unknown, for half precision: with float32 weights it is float32."""
     found = first(call)
     return found if found in (torch.float32, torch.float64) else None
 
@@ -190,7 +191,7 @@ def _loss(*names: str, unreduced: SizesRule | None = None, dtype: DtypeRule | No
 
 
 def _of_classes(call: Call) -> Sizes | None:
-    """Return the sizes of a loss without the dimension of classes: one number for each row."""
+    """Return the sizes of a loss without the dimension of classes: one number for each row. None if not known."""
     known = call.first.sizes
     if known is None or not known:
         return None
@@ -203,14 +204,16 @@ def _nll(call: Call) -> Sizes | None:
 
 
 def _entropy_dtype(call: Call) -> torch.dtype | None:
-    """Return the dtype of a cross entropy: that of the scores, unless probabilities or weights have another."""
+    """Return the dtype of a cross entropy: that of the scores, unless probabilities or weights have another. None if
+    not known."""
     target = call.tensor("target").dtype
     classes = target is not None and dtypes.is_integral(target)
     return only_floating(agreement("self", "weight", *(() if classes else ("target",))))(call)
 
 
 def _entropy_of_logits(call: Call) -> Sizes | None:
-    """Return the sizes of a binary cross entropy: those of the inputs, broadcast, if ``reduction`` is 0."""
+    """Return the sizes of a binary cross entropy: those of the inputs, broadcast, if ``reduction`` is 0; else none.
+    None if not known."""
     reduction = call.int("reduction")
     if reduction is None:
         return None
@@ -239,7 +242,7 @@ def _triplet(call: Call) -> Sizes | None:
 
 
 def _embedded(call: Call) -> Sizes | None:
-    """Return the sizes of an embedding: those of the indices, then that of a row of the weight."""
+    """Return the sizes of an embedding: those of the indices, then that of a row of the weight. None if not known."""
     indices = call.tensor("indices").sizes
     return None if indices is None else (*indices, *last(call.tensor("weight").sizes, 1))
 
@@ -280,7 +283,8 @@ def _resampled(dims: int) -> SizesRule:
 
 
 def _sampled(call: Call) -> Sizes | None:
-    """Return the sizes of ``grid_sampler``: batch and channels of the input, and the positions of the grid."""
+    """Return the sizes of ``grid_sampler``: batch and channels of the input, and the positions of the grid. None if not
+    known."""
     given, grid = call.first.sizes, call.tensor("grid").sizes
     if given is None or grid is None or len(given) < 2 or len(grid) != len(given):
         return unknown_of(call.first.rank or (len(grid) if grid is not None else None))

@@ -21,7 +21,7 @@ _EXTREMES: Final = several(_VALUES, _INDICES)
 
 
 def _truth(call: Call) -> torch.dtype | None:
-    """Return the dtype of ``all`` and ``any``: bool, or uint8 for uint8."""
+    """Return the dtype of ``all`` and ``any``: bool, or uint8 for uint8; None if it is not known."""
     found = first(call)
     return None if found is None else torch.uint8 if found == torch.uint8 else torch.bool
 

@@ -5,7 +5,7 @@ A rule is composed of parts, each a function of the call: dtype, sizes, device, 
 .. code-block:: text
 
     "sum": tensor(named(summed(first)), reduced("dim"))
-    "max_pool2d": tensor(first, like_first_with_last(2))
+    "max_unpool2d": tensor(first, keep_leading(2))
     "sort": several(SAME, INDICES)
 """
 
@@ -41,13 +41,14 @@ def unknown_sizes(call: Call) -> Sizes | None:
 
 
 def shared_device(call: Call) -> torch.device | None:
-    """Return the device of all tensors among the arguments, if they are known to be on one."""
+    """Return the device of all tensors among the arguments, if they are known to be on one; else
+    None."""
     found = {tensor.device for tensor in call.tensors}
     return found.pop() if len(found) == 1 else None
 
 
 def first_device(call: Call) -> torch.device | None:
-    """Return the device of the first argument."""
+    """Return the device of the first argument; None if it is not known."""
     return call.first.device
 
 
@@ -68,7 +69,7 @@ def made_on(otherwise: DeviceRule) -> DeviceRule:
 
 
 def default_device(call: Call) -> torch.device | None:
-    """Return the device of tensors that are created without one."""
+    """Return the device of tensors that are created without one; None if it is not known."""
     return call.default_device
 
 

@@ -22,7 +22,7 @@ def like(name: str) -> SizesRule:
 
 
 def first(call: Call) -> Sizes | None:
-    """Return the sizes of the first argument."""
+    """Return the sizes of the first argument; None if its rank is not known."""
     return call.first.sizes
 
 
@@ -37,7 +37,7 @@ def of_rank(rank: int) -> SizesRule:
 
 
 def rank_of_first(call: Call) -> Sizes | None:
-    """Return unknown sizes with the rank of the first argument."""
+    """Return unknown sizes with the rank of the first argument; None if the rank is not known."""
     return unknown_of(call.first.rank)
 
 
@@ -80,7 +80,7 @@ def same(a: int | None, b: int | None) -> int | None:
 
 
 def broadcast_size(a: int | None, b: int | None) -> int | None:
-    """Return the size to which both are broadcast."""
+    """Return the size to which both are broadcast; None if it is not known."""
     if a == 1:
         return b
     if b == 1:
@@ -89,7 +89,7 @@ def broadcast_size(a: int | None, b: int | None) -> int | None:
 
 
 def broadcast(a: Sizes | None, b: Sizes | None) -> Sizes | None:
-    """Return the sizes to which both are broadcast."""
+    """Return the sizes to which both are broadcast; None if a rank is not known."""
     if a is None or b is None:
         return None
     rank = max(len(a), len(b))
@@ -167,8 +167,8 @@ def _reduce(sizes: Sizes | None, dims: Sizes, keep: bool | None) -> Sizes | None
 def replaced(
     sizes: Sizes | None, index: int | None, size: int | None, *, scalar_becomes_vector: bool = False
 ) -> Sizes | None:
-    """Return ``sizes`` with ``size`` at ``index``; all are unknown if the index is. A tensor without dimensions keeps
-    its sizes, or gets the single size ``size`` if ``scalar_becomes_vector``."""
+    """Return ``sizes`` with ``size`` at ``index``; all are unknown if the index is, and None is returned for None. A
+    tensor without dimensions keeps its sizes, or gets the single size ``size`` if ``scalar_becomes_vector``."""
     if sizes is None:
         return None
     if not sizes:
@@ -178,7 +178,7 @@ def replaced(
     return (*sizes[:index], size, *sizes[index + 1 :])
 
 
-def with_dim(name: str = "dim", size: SizesRule | None = None) -> SizesRule:
+def with_dim(name: str = "dim") -> SizesRule:
     """Return the rule for the sizes of the first argument, in which the size of the dimension in the argument ``name``
     is unknown."""
 
@@ -205,7 +205,7 @@ def last(sizes: Sizes | None, count: int) -> Sizes:
     return (None,) * count if sizes is None or len(sizes) < count else sizes[-count:] if count else ()
 
 
-def keep_leading(count: int, *trailing: SizesRule) -> SizesRule:
+def keep_leading(count: int) -> SizesRule:
     """Return the rule for the sizes of the first argument, with the last ``count`` of them unknown."""
 
     def rule(call: Call) -> Sizes | None:

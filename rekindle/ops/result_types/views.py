@@ -19,7 +19,8 @@ def _view(rule: SizesRule) -> Result:
 
 
 def _reshaped(call: Call) -> Sizes | None:
-    """Return the sizes of ``view`` or ``reshape``. A size of -1 is computed if all others are known."""
+    """Return the sizes of ``view`` or ``reshape``. A size of -1 is computed if all others and the number of
+    elements are known. None if not known."""
     wanted = call.ints("size" if call.has("size") else "shape")
     if wanted is None:
         return None
@@ -114,7 +115,8 @@ def _selected(call: Call) -> Sizes | None:
 
 
 def _sliced(call: Call) -> Sizes | None:
-    """Return the sizes of ``slice``: the number of selected indices is known if size, bounds and step are."""
+    """Return the sizes of ``slice``: the number of selected indices is known if size, bounds and step are. None if not
+    known."""
     place, known = axis(call.int("dim"), call.first.rank), call.first.sizes
     if known is None or not known or place is None:
         return unknown_of(call.first.rank)
@@ -295,7 +297,7 @@ def _to_real(call: Call) -> Sizes | None:
 
 
 def _repeated(call: Call) -> Sizes | None:
-    """Return the sizes of ``repeat`` and ``tile``. Leading dimensions are added as needed."""
+    """Return the sizes of ``repeat`` and ``tile``. Leading dimensions are added as needed. None if not known."""
     known, counts = call.first.sizes, call.ints("repeats" if call.has("repeats") else "dims")
     if known is None or counts is None:
         return None if counts is None or call.has("dims") else (None,) * len(counts)

@@ -14,7 +14,7 @@ from torch import Tensor
 from rekindle.ir.operators.registry import AliasAnalysisKind
 from rekindle.ops.registration.declare import implements
 
-# ----------------------------------------------------------------------------------------------- asked for by programs
+# -------------------------------------------------------------------------------------------------- called by programs
 
 
 @implements(

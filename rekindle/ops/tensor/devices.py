@@ -21,7 +21,7 @@ declare(torch.device, "python::accelerator(int index) -> Device", nondeterminist
 
 @implements("aten::Generator(*, Device? device=None, int? seed=None) -> Generator", nondeterministic=True)
 def make_generator(device: torch.device | None = None, seed: int | None = None) -> torch.Generator:
-    """Return a random number generator, by default on the CPU."""
+    """Return a random number generator, by default on the CPU, with ``seed`` if it is given."""
     generator = torch.Generator("cpu" if device is None else device)
     if seed is not None:
         generator.manual_seed(seed)

@@ -95,7 +95,7 @@ def no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
 
 @implements("aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)")
 def no_grad_zero_(tensor: Tensor) -> Tensor:
-    """Run ``tensor.zero_()`` without recording it in autograd."""
+    """Run ``tensor.zero_()`` without gradients; return the tensor."""
     with torch.no_grad():
         return tensor.zero_()
 

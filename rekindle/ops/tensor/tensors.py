@@ -293,7 +293,7 @@ def dequantize_any(tensors: Any) -> Any:
     "aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)",
 )
 def copy_(self: Tensor, other: Tensor | float) -> Tensor:
-    """Write ``other`` into every element, broadcast to the shape of ``self``."""
+    """Write ``other``, broadcast to the shape of ``self``, into its elements; return ``self``."""
     return self.copy_(other if isinstance(other, Tensor) else number_to_tensor(other))
 
 
@@ -313,7 +313,7 @@ def index_put_impl_(
     " Tensor(a!)"
 )
 def index_put_(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """Run ``self[indices] = values``; return ``self``."""
+    """Run ``self[indices] = values``, or add the values if ``accumulate``; return ``self``."""
     return self.index_put_(tuple(indices), values, accumulate)
 
 
@@ -324,7 +324,7 @@ def index_put_(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: 
     "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"
 )
 def index_put(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """Return a copy of ``self`` with ``values`` at ``indices``."""
+    """Return a copy of ``self`` with ``values`` at ``indices``; they are added if ``accumulate``."""
     return self.index_put(tuple(indices), values, accumulate)
 
 

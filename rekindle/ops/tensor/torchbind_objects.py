@@ -95,7 +95,7 @@ def type_of_python_class(cls: type) -> ClassType | None:
 
 def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
     """Return the schemas of the methods of a C++ class, by name. Return None if there has been no object of the class,
-    and no source of :func:`add_torchbind_schemas` has it."""
+    it is not one of PyTorch's own listed here, and no source of :func:`add_torchbind_schemas` has it."""
     python = _PYTHON_CLASSES.get(type.name)
     if type.library_methods is None and python is None and _SOURCES:
         _read_sources()

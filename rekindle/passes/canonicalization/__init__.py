@@ -1,5 +1,3 @@
-"""Canonicalization passes: inlining, one kind for each operator with several names, composite operators split into
-parts.
-
-They run first, so that the passes after them have fewer forms to match.
+"""Canonicalization passes, which leave fewer forms for other passes to match: inlining, one kind for each operator with
+several names, composite operators split into parts.
 """

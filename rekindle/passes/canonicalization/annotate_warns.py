@@ -1,4 +1,4 @@
-"""Number the calls of ``warn``, so that each warns once, as in Python.
+"""Number the calls of ``warn``, as ``torch.jit`` does. Nothing in this package reads the numbers.
 
 .. code-block:: text
 
@@ -19,8 +19,8 @@ _numbers = itertools.count()
 
 @dataclass(slots=True)
 class AnnotateWarns:
-    '''Number the calls of ``warn``, so that each warns once, as in Python. The docstring of the module shows the IR
-    before and after. Numbers are unique within the process.
+    '''Number the calls of ``warn`` that have no number. The docstring of the module shows the IR before and after.
+    No number is assigned twice within a process.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

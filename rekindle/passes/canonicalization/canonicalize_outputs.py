@@ -96,7 +96,8 @@ def _order(values: Sequence[Value], positions: dict[Node, int]) -> list[int]:
 
 
 def _permute(node: Node, order: list[int]) -> None:
-    """Permute the outputs: the new output ``i`` is the old output ``order[i]``."""
+    """Permute the outputs of an ``if`` or a loop, and with them the results of its blocks and the loop-carried values:
+    the new output ``i`` is the old output ``order[i]``."""
     if node.kind == "prim::Loop":
         body = node.blocks[0]
         carried = [node.inputs[index + 2] for index in order]

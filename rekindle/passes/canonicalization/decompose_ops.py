@@ -11,9 +11,9 @@
                                                                     %y : Float(*, 4) = aten::add(%q, %b, %one)
 
 ``aten::batch_norm`` is decomposed as ``aten::layer_norm`` is, with the weight and the bias as columns. The types must
-prove two facts: all operands have one dtype, since otherwise the sum might have another; and weights have the required
-number of elements, since otherwise the operator raises. A graph that changes modes is not rewritten, since autocast
-would change the dtype.
+prove that all operands have one dtype, float32 or float64, since otherwise the sum might have another. The weights of a
+normalization must have the required number of elements, since otherwise the operator raises. A graph that changes modes
+is not rewritten, since autocast would change the dtype.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def _take_sum_off(at: RewriteSite) -> bool:
 
 
 def _take_affine_part_off(at: RewriteSite) -> bool:
-    """Replace a normalization with weight and bias by one without, followed by a multiplication and an addition."""
+    """Replace a normalization with a weight, a bias or both by one without, followed by a multiplication, an addition
+    or both. Return whether that was done."""
     node, schema = at.node, at.node.schema
     if schema is None:
         return False
@@ -68,7 +69,8 @@ def _take_affine_part_off(at: RewriteSite) -> bool:
 
 
 def _as_column(at: RewriteSite, value: Value, rank: int) -> Value:
-    """Insert a reshape of per-channel numbers, so that they broadcast along dimension 1 of ``rank`` dimensions."""
+    """Insert nodes that reshape ``value``, per-channel numbers, to broadcast along dimension 1 of ``rank`` dimensions;
+    return the result. With a rank of at most 2, return ``value`` itself."""
     if rank <= 2:
         return value
     sizes = [at.constant(-1), *[at.constant(1)] * (rank - 2)]

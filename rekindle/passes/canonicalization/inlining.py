@@ -84,8 +84,8 @@ def _inline_block(block: Block, kept: frozenset[str] = frozenset()) -> bool:
 
 
 def inline_between(before: Node, end: Node, result: Value) -> Value:
-    """Inline every call between two nodes of a block, and the calls in the inlined code. Return the value that replaces
-    ``result``, if an inlined call computed it; else ``result``."""
+    """Inline the calls between two nodes of a block, and those in the inlined code, except of interface methods and
+    recursive functions. Return the value that replaces ``result``, if an inlined call computed it; else ``result``."""
     keep = end.graph.create("prim::Return", [result])  # a use, which is carried along
     node = before.next
     while node is not end:
@@ -123,7 +123,8 @@ def replace_call(call: Node, record: GraphFunction, body: Graph) -> Node:
 
 
 def call_arguments(call: Node) -> list[Value]:
-    """Return the arguments of a call: its inputs, without the called function."""
+    """Return the arguments of a call: the inputs after the function in ``prim::CallFunction``; all inputs of a method
+    call, the object first."""
     callee, *arguments = call.inputs
     return arguments if call.kind == "prim::CallFunction" else [callee, *arguments]
 

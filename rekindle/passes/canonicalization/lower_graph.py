@@ -8,9 +8,9 @@
       %y : Tensor = aten::mm(%x, %w)               becomes     %y : Tensor = aten::mm(%x, %fc.weight)
       return (%y)                                              return (%y)
 
-The new inputs follow the others, in the order in which they are first read. A module that is written to, or that has a
-use other than an attribute read (such as a call that was not inlined), remains an input. All modules do if the graph
-runs unknown code, which may write to them.
+The new inputs follow the others; those of one module are in the order in which they are first read. A module that is
+written to, or that has a use other than an attribute read (such as a call that was not inlined), remains an input. All
+modules do if the graph runs unknown code, which may write to them.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def _rename(at: RewriteSite) -> bool:
 
 
 def _swap_operands(at: RewriteSite) -> bool:
-    """Replace ``rsub`` of two tensors by ``sub`` with the operands exchanged."""
+    """Replace ``rsub`` of two tensors by ``sub`` with the operands exchanged. Return whether that was done."""
     if len(at.node.inputs) != 3:
         return False
     right, left, alpha = at.node.inputs
@@ -93,7 +93,8 @@ def _swap_operands(at: RewriteSite) -> bool:
 
 def _compare(kind: str) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
-        """Replace the identity test of two bools by their equality, which is equivalent."""
+        """Replace the identity test of two bools by their equality, which is equivalent. Return whether that was
+        done."""
         return all(value.type == BOOL for value in at.node.inputs) and at.replace_node(kind, at.node.inputs)
 
     return rule

@@ -84,8 +84,8 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
 
 def _channels(value: Value, map: Foldable, aliases: AliasDb, ranks: Ranks | None) -> torch.Tensor | None:
     """Return the constant ``value`` as a 1-D float64 tensor: one number for each channel of the map's result, or one
-    for all. None if it is not a constant, does not broadcast along the channels, or would change the dtype or the rank
-    of the result."""
+    for all. None if it is not a constant real number or tensor on the device of the weight, does not broadcast along
+    the channels, or would change the dtype or the rank of the result."""
     if not is_constant(value):
         return None
     found = value_of(value.node)

@@ -85,8 +85,9 @@ MAPS: Final = frozenset({*_PLAIN, "aten::convolution", "aten::_convolution", "at
 
 
 def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
-    """Return the convolution or linear map that computes ``value``, if its weights are constants and ``value`` has a
-    single use and is not written to; else None. Without other users, no program observes that ``value`` changes.
+    """Return the convolution or linear map that computes ``value``, if its weights are floating-point constants of one
+    dtype, its options are known, and ``value`` has a single use and is not written to; else None. Without other users,
+    no program observes that ``value`` changes.
     """
     node = value.node
     if node.kind not in MAPS or len(value.uses) != 1 or aliases.has_writers(value):
@@ -108,7 +109,8 @@ def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
 
 
 def fixed_tensor(value: Value, aliases: AliasDb) -> torch.Tensor | None:
-    """Return the tensor of the constant ``value``, if nothing in the graph writes to it; else None."""
+    """Return the tensor of the constant ``value``, if nothing in the graph writes to it; else None. None also for a
+    subclass of Tensor, and for a tensor that is sparse, quantized or requires a gradient."""
     if not is_constant(value) or aliases.has_writers(value):
         return None
     found = value_of(value.node)

@@ -36,7 +36,7 @@ class Freezing:
     """Replace reads of the attributes in ``values`` by constants. The docstring of the module shows the IR before and
     after.
 
-    Reads of submodules that are no longer used are removed too.
+    Dead code, such as reads of submodules that are no longer used, is removed then.
 
     Example:
         >>> from rekindle.passes import Freezing, run_passes
@@ -53,7 +53,7 @@ class Freezing:
 
     name: ClassVar[str] = "freezing"
     values: Mapping[AttributeKey, Any] = field(default_factory=dict)
-    """The values of the attributes that become constants, out of those that ``can_be_constant`` allows."""
+    """The values of the attributes that become constants. ``can_be_constant`` must hold for each."""
 
     def run(self, graph: Graph) -> bool:
         changed = False
@@ -99,8 +99,8 @@ def _path(value: Value) -> str:
 
 
 def can_be_constant(value: Any) -> bool:
-    """Return whether ``value`` can be a constant of a program: a tensor, a number, a string, None, and lists, dicts and
-    tuples of such."""
+    """Return whether ``value`` can be a constant of a program: a tensor, a bool, a number, a string, None, a device, a
+    dtype, a member of an enum, and lists, dicts and tuples of such."""
     if isinstance(value, (list, tuple)):
         return all(can_be_constant(item) for item in value)
     if isinstance(value, dict):
@@ -110,8 +110,8 @@ def can_be_constant(value: Any) -> bool:
 
 
 def constant_type(value: Any, declared: Type) -> Type:
-    """Return the type of a constant that replaces an attribute declared as ``declared``: as specific as ``value``
-    proves."""
+    """Return the type of a constant that replaces an attribute declared as ``declared``: the declared type without
+    None, narrowed to the member of a union that ``value`` has, and to the metadata of a tensor."""
     if value is None:
         return NONE
     type = without_none(declared)

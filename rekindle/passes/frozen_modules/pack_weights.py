@@ -17,8 +17,8 @@ becomes
     %e : Tensor = aten::contiguous(%d, %o)
     %v : Tensor = aten::view(%e, %sizes)
 
-An addition to what a convolution alone gives (``x + conv(y)``, the way round a block) is put into it, too, as
-``prim::packed_convolution_add``.
+An addition to the result of a convolution that has no other use (``x + conv(y)``, a residual connection) is fused with
+it into ``prim::packed_convolution_add``.
 
 Images stay in channels-last order between convolutions, through operators whose values do not depend on memory order.
 Other users of a result get it in the memory order that PyTorch's operators would choose.
@@ -127,8 +127,9 @@ def _padding(node: Node, padding: Value, stride: list[int] | None, dilation: lis
 
 
 def _pack_transposed(node: Node, aliases: AliasDb) -> bool:
-    """Pack the weights of a transposed convolution whose stride is the kernel's size: each position of the kernel is a
-    linear map."""
+    """Replace a transposed convolution whose stride is the kernel's size, so that each position of the kernel is a
+    linear map, by the packed operator. Return whether it was replaced; padding, dilation and groups are not
+    supported."""
     *_, group_count, dilation = node.inputs
     if constant_int(group_count) != 1 or not has_fixed_weights(node, aliases, 4):
         return False
@@ -154,8 +155,8 @@ def _pack_linear(node: Node, aliases: AliasDb, smallest: int) -> bool:
 
 
 def has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
-    """Return whether the weight of ``node``, of so many dimensions, and its bias are constants of 32-bit floats on the
-    CPU."""
+    """Return whether the weight of ``node`` and its bias, if it has one, are constants of 32-bit floats on the CPU, and
+    the weight has ``rank`` dimensions."""
     _, weight_input, bias_input, *_ = node.inputs
     weight, bias = fixed_tensor(weight_input, aliases), fixed_tensor(bias_input, aliases)
     if weight is None or not (bias is not None or isinstance(bias_input.type, NoneType)):
@@ -176,8 +177,8 @@ def _ints(value: Value) -> list[int] | None:
 
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
-    """Replace ``node`` by the packed operator. The activation after it, if it is the only use of the result, becomes
-    part of that."""
+    """Replace ``node`` by the packed operator. If :func:`_with_activation` finds an activation, it becomes part of the
+    operator."""
     last, activation = _with_activation(node)
     made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
     made.set_range(node.range)
@@ -198,8 +199,8 @@ _ACTIVATIONS: Final = frozenset(
 
 
 def _with_activation(node: Node) -> tuple[Node, str]:
-    """Return the activation that is the only user of the result of ``node``, and its name; ``node`` and ``none``, if
-    kernels do not support the user."""
+    """Return the activation that is the only user of the result of ``node``, and its name in kernels. Return ``node``
+    and ``none`` if there is no such activation, or kernels do not support it."""
     user = _only_user(node)
     if user is None or user.inputs[0] is not node.output:
         return node, "none"
@@ -222,7 +223,8 @@ def _only_user(node: Node) -> Node | None:
 
 
 def _take_addition(node: Node, graph: Graph) -> None:
-    """Fuse the addition after a convolution, and the activation after that, into the convolution."""
+    """Replace a packed convolution without activation, the addition that is its only user, and the activation after
+    that by one ``prim::packed_convolution_add``, where that is safe."""
     add = _only_user(node)
     if add is None or node.get_string("activation") != "none" or add.kind not in ("aten::add", "aten::add_"):
         return
@@ -256,8 +258,8 @@ def _take_addition(node: Node, graph: Graph) -> None:
 
 
 def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
-    """Return whether ``add`` is the last reader of ``value``, which only convolutions and ``add`` use, so that its
-    memory may be overwritten."""
+    """Return whether ``value`` is the result of a packed convolution, and ``add`` reads it last, after other packed
+    convolutions and queries of sizes alone, so that its memory may be overwritten."""
     if value.node.kind not in (CONVOLUTION, ADDING) or value.node.owning_block is not add.owning_block:
         return False
     others = [use.user for use in value.uses if use.user is not add]
@@ -354,7 +356,8 @@ class _Order:
 
 
 def _works_on_own_result(node: Node) -> bool:
-    """Return whether a node works in place on the complete result of another node, not on a view."""
+    """Return whether a node is an in-place activation of the result of a packed operator, or of an operator that
+    accepts any layout; not of a view."""
     if node.kind not in _IN_PLACE:
         return False
     maker = node.inputs[0].node
@@ -362,7 +365,8 @@ def _works_on_own_result(node: Node) -> bool:
 
 
 def _has_channels_last_weights(node: Node) -> bool:
-    """Return whether PyTorch also returns the result of a convolution in channels-last order for every image."""
+    """Return whether the weight of a convolution is in channels-last order: PyTorch then returns the result in that
+    order for every image."""
     weight = value_of(node.inputs[1].node)
     return isinstance(weight, torch.Tensor) and suggest_memory_format(weight) is torch.channels_last
 

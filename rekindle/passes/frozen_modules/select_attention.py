@@ -11,7 +11,7 @@ becomes
     %a : Tensor = prim::attention(%q, %k, %v, %mask, %dropout, %causal, %scale, %gqa)
 
 Attention that is written out, ``softmax(q @ k.transpose(-2, -1) / s, -1) @ v``, is computed by such an operator where
-it is large; elsewhere the operators that were there are fused with their neighbors::
+it is large; elsewhere the original operators run, which can be fused with their neighbors::
 
     %n : int = aten::numel(%q)
     %large : bool = aten::gt(%n, %limit)
@@ -44,8 +44,8 @@ WRITTEN: Final = "prim::written_attention"
 
 @dataclass(slots=True)
 class SelectAttention:
-    '''Replace attention with an operator that selects the fastest kernel. The docstring of the module shows the IR
-    before and after.
+    '''Replace attention without dropout with an operator that selects the fastest kernel. The docstring of the module
+    shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
@@ -73,7 +73,7 @@ class SelectAttention:
 
     name: ClassVar[str] = "select_attention"
     min_elements: int = 1 << 14
-    """Attention that is written out is fused with its neighbors where the queries have no more elements."""
+    """Largest number of elements of the queries for which attention that is written out keeps its operators."""
 
     def run(self, graph: Graph) -> bool:
         changed = False
@@ -146,6 +146,8 @@ class _WrittenAttention:
         large, small = choice.add_block(), choice.add_block()
         inputs = [query, transposition.inputs[0], product.inputs[1], scale]
         attributes = {"divides": int(scaling.kind == "aten::div")}
+        if constant_int(transposition.inputs[1]) in (2, 3):
+            attributes["counts_from_start"] = 1
         made = large.append(graph.create(WRITTEN, inputs, attributes=attributes, range=range))
         made.callstack = product.callstack
         large.add_output(made.output)
@@ -163,6 +165,8 @@ def _is_usual_softmax(node: Node) -> bool:
 
 
 def _swaps_last(node: Node) -> bool:
+    """Return whether a transposition exchanges the last two dimensions, or dimensions 2 and 3, which are the last two
+    of attention with heads."""
     dims: list[Value] = list(node.inputs[1:])
     return {constant_int(dim) for dim in dims} in ({-1, -2}, {2, 3})
 
@@ -185,7 +189,7 @@ def _is_branch(node: Node) -> bool:
 
 def _nothing_is_written(first: Node, last: Node) -> bool:
     """Return whether no node between two nodes of a block may write to memory, so that the first one may be moved to
-    the last."""
+    the last. Nodes with blocks count as writing."""
     between = False
     block = first.owning_block
     for node in () if block is None else block.nodes:

@@ -6,8 +6,8 @@
       %c : Tensor = prim::AutogradAdd(%a, %b)
       %p : bool = prim::AutogradAnyNonZero(%a)                  %p : bool = prim::Constant[value=0]()
       %d : Tensor = prim::GradOf[name="aten::relu"](%a)  becomes  %d : Tensor = prim::AutogradZero()
-        block0():                                               %e : Tensor = prim::AutogradZero()
-          …                                                     return (%b, %p, %e)
+        block0():                                               return (%b, %p, %d)
+          …
       return (%c, %p, %d)
 
 The types of inputs may state whether they are defined. ``prim::AutogradZero`` is undefined, and the results of

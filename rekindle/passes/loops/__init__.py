@@ -1,1 +1,1 @@
-"""Passes on loops: invariant code motion, peeling, unrolling, and splitting a loop's condition from its trip count."""
+"""Passes on loops: invariant code motion, peeling, unrolling, scalar replacement, and others."""

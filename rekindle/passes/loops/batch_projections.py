@@ -48,8 +48,8 @@ class BatchProjections:
     '''Multiply the slices that a loop selects from a tensor by a matrix, for all iterations at once. The docstring of
     the module shows the IR before and after.
 
-    The products of all iterations take memory. With ``sizes``, those of the tensors among the inputs, they are only
-    batched if one product takes no longer than loading the matrix.
+    The products of all iterations take memory. With ``sizes``, which has the sizes of each graph input or None, they
+    are only batched if one product takes no longer than loading the matrix.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
@@ -131,7 +131,8 @@ class _Projection:
         return rows < _MAX_ROWS and math.prod(size or 0 for size in matrix.sizes) >= _MIN_MATRIX
 
     def is_safe(self, types: dict[Value, Type], aliases: AliasDb) -> bool:
-        """Return whether the slices are rows of matrices, and nothing writes to the operands."""
+        """Return whether the selected dimension is not the last one, so that the slices consist of rows; those that
+        ``mm`` multiplies are matrices; and nothing writes to the operands or the result."""
         whole, dim, _ = self.select.inputs
         type, axis = types.get(whole), constant_int(dim)
         rank = type.rank if isinstance(type, TensorType) else None
@@ -183,7 +184,8 @@ def _projection(loop: Node, node: Node) -> _Projection | None:
 
 
 def _goes_back(loop: Node, index: Value) -> bool:
-    """Return whether later iterations select smaller indices."""
+    """Return whether ``index`` is a value from outside the loop minus the number of the iteration, so that later
+    iterations select smaller indices."""
     node = index.node
     if node.kind != "aten::sub" or len(node.inputs) != 2:
         return False
@@ -197,7 +199,8 @@ def _matrix(loop: Node, value: Value) -> Value:
 
 
 def _before(loop: Node, value: Value) -> Value:
-    """Return the loop-invariant ``value`` before the loop."""
+    """Return the loop-invariant ``value`` before the loop: a value from the loop is computed by a clone of its node,
+    which is inserted there."""
     if not loop.contains(value.node):
         return value
     return loop.graph.create_clone(value.node, lambda operand: operand).insert_before(loop).output

@@ -1,4 +1,4 @@
-"""Loops that count and may also stop early become loops on a condition alone.
+"""Convert loops that count and may also stop early to loops on a condition alone.
 
 .. code-block:: text
 

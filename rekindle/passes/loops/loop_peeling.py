@@ -32,8 +32,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LoopPeeling:
-    '''Peel loops whose body has at most ``most_nodes`` nodes, not counting constants. The docstring of the module
-    shows the IR before and after.
+    '''Peel the first iteration of loops in which a number becomes a Tensor, if their body has at most ``most_nodes``
+    nodes, not counting constants. The docstring of the module shows the IR before and after.
 
     Example:
         >>> from rekindle.passes import LoopPeeling, run_passes

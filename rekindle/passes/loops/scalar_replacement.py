@@ -11,8 +11,8 @@
         -> (%true)
     %s : Tensor = aten::stack(%l, %0)
 
-The states of the layers of a recurrent network are mostly in such a list. Before the loop and in it the list is only
-used to read and write elements whose numbers are constants; after the loop it may be used in any way, for then it is a
+The states of the layers of a recurrent network are mostly in such a list. Before the loop the list is only read,
+and in its body only read and written, at constant indices; after the loop it may be used in any way, for then it is a
 new list that nothing else has seen.
 """
 
@@ -98,7 +98,8 @@ def _is_write(node: Node) -> bool:
 
 
 def _index_of(node: Node, made: Node) -> int | None:
-    """Return the index of the list element that ``node`` reads or writes; None if it does something else."""
+    """Return the index of the list element that ``node`` reads or writes; None if it does something else, or the index
+    is not a constant within the list."""
     if node.kind not in ("aten::__getitem__", "aten::_set_item") or node.inputs[0] is not made.output:
         return None
     if any(value is made.output for value in node.inputs[1:]) or (_is_write(node) and node.output.has_uses):

@@ -101,7 +101,8 @@ class SimplifyCarriedValues:
 
 
 def _carry_elements(loop: Node) -> bool:
-    """Carry the elements of the first tuple that each iteration constructs."""
+    """Carry the elements of the first loop-carried tuple that each iteration constructs. Return whether there was
+    one."""
     for index, each in enumerate(LoopView(loop).carried):
         if isinstance(each.parameter.type, TupleType) and each.following.node.kind == "prim::TupleConstruct":
             if each.following.node.inputs:

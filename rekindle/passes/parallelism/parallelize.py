@@ -100,7 +100,8 @@ class _Parallelization:
         return changed
 
     def _split(self, join: Node) -> bool:
-        """Run the operands of ``join`` in parallel tasks, as far as that pays off. Return whether anything changed."""
+        """Fork the computation of operands of ``join``, as far as running them in parallel pays off. Return whether
+        anything changed."""
         operands = [value for value in dict.fromkeys(join.inputs) if isinstance(value.type, TensorType)]
         parts = {value: part for value in operands if _work(part := self._part(value, join)) >= self.least}
         if len(parts) < 2:

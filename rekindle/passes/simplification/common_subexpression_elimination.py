@@ -102,7 +102,8 @@ class _Elimination:
         return found
 
     def block(self, block: Block, around: list[_Scope]) -> bool:
-        """Walk ``block``; ``around`` holds the nodes before it in enclosing blocks, the innermost scope last."""
+        """Walk ``block``; ``around`` holds the nodes before it in enclosing blocks, the innermost scope last. Return
+        whether anything changed."""
         changed = False
         own: _Scope = {}
         scopes = [*around, own]
@@ -139,8 +140,8 @@ class _Elimination:
         return node.kind, tuple(node.inputs), attributes, types, modes
 
     def _may_be_one(self, known: Node, node: Node) -> bool:
-        """Return whether two equal results may be one: nothing distinguishes them as objects, and as memory only if
-        they are not equal views of one tensor."""
+        """Return whether the results of two equal nodes may be merged: no observer distinguishes the objects, nor,
+        except for views, their memory."""
         schema = node.schema
         for index, (mine, theirs) in enumerate(zip(known.outputs, node.outputs, strict=True)):
             if is_immutable(mine.type) or node.kind == "prim::GetAttr":
@@ -172,7 +173,7 @@ def _sets_modes_within(node: Node) -> bool:
 
 
 def _has_key(node: Node) -> bool:
-    """Return whether a node may be merged with an equal one, as far as that depends on its operator."""
+    """Return whether a node may be merged with an equal one, as far as that depends on its kind and attributes."""
     if not node.outputs or node.kind in _NOT_ELIMINATED or is_nondeterministic(node):
         return False
     return not any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values())

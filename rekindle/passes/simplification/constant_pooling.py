@@ -7,8 +7,8 @@
     %3 : int = prim::Constant[value=1]()                 %4 : int = aten::add(%2, %1)
     %4 : int = aten::add(%2, %3)
 
-Two mutable constants are merged only if nothing writes to either and neither escapes; else a write to one would be
-visible in the other.
+Two mutable constants with different objects are merged only if nothing writes to either and neither escapes; else a
+write to one would be visible in the other.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ConstantPooling:
 
 
 def _put_at_start(graph: Graph, nodes: list[Node]) -> bool:
-    """Move ``nodes`` to the start of the graph; return whether any was elsewhere."""
+    """Move ``nodes`` to the start of the graph, in their order; return whether any was moved."""
     moved = False
     place = graph.return_node
     for node in nodes:

@@ -55,8 +55,8 @@ class ConstantPropagation:
     '''Evaluate nodes with constant inputs at compile time. The docstring of the module shows the IR before and after.
     Dead code is eliminated too.
 
-    Without ``through_branches``, conditions are not used as facts within their branches, and graphs are those of
-    TorchScript.
+    Without ``through_branches``, conditions are not used as facts within their branches, operators on outputs of an
+    ``if`` are not evaluated, and graphs are those of TorchScript.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
@@ -108,7 +108,8 @@ def _propagate(block: Block, through_branches: bool) -> bool:
 
 def fold_node(node: Node, *, through_branches: bool = True) -> bool:
     """Replace the outputs of ``node`` by constants, if it can be computed at compile time: its inputs are constants, or
-    (``through_branches``) one is a constant in both branches of a ``prim::If``. Return whether anything changed."""
+    (``through_branches``) one is a constant in both branches of a ``prim::If``, whose branches then return the results.
+    Return whether anything changed."""
     open_inputs = {value for value in node.inputs if not is_constant(value)}
     if not open_inputs:
         return _can_be_computed(node) and _compute(node)
@@ -180,7 +181,8 @@ def _compute_in_branches(node: Node, selected: Value) -> bool:
 
 
 def _results_of(node: Node, values: list[Any]) -> list[object] | None:
-    """Run the node on ``values``; return its results, or None if it raises or would take long."""
+    """Run the node on ``values``; return its results, or None if it raises or warns, would take long, or returns too
+    large a value."""
     operator = node.operator
     assert operator is not None
     if _may_be_huge(node, values) or not may_fold(operator, values):

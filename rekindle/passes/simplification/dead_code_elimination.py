@@ -102,7 +102,8 @@ class _Elimination:
         return found
 
     def _mark_loop(self, body: Block) -> bool:
-        """Mark the body of a loop to a fixpoint: an iteration may read what the previous one writes."""
+        """Mark the body of a loop to a fixpoint: an iteration may read what the previous one writes. Return whether any
+        node was newly marked."""
         found = False
         while True:
             known = self.live_memory
@@ -112,7 +113,8 @@ class _Elimination:
                 return found
 
     def _mark_results(self, block: Block) -> bool:
-        """Mark the outputs of ``block`` that are needed after its node, or by the next iteration."""
+        """Mark the outputs of ``block`` that are needed after its node, or by the next iteration. Return whether any
+        was newly marked."""
         before = len(self.live)
         owner = block.owning_node
         if owner is None:

@@ -9,8 +9,8 @@
     %y : Tensor = aten::matmul(%x, %s)                      %y : Tensor = aten::matmul(%x, %s)
 
 For graphs whose constants are private, as those of frozen modules. Nothing in the graph may write to the operands or
-the result, and the result may not reach a caller, since each call would return the same object. A result that is larger
-than its operands, such as a contiguous copy of an ``expand``, is not folded.
+the result, and the result may not reach a caller, since each call would return the same object. A result that is much
+larger than its operands, such as a contiguous copy of an ``expand``, is not folded. Nothing is folded under autocast.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ from rekindle.rewriting.changes import may_change
 @dataclass(slots=True)
 class FoldConstantTensors:
     '''Evaluate operators on constant tensors, lists and dicts at compile time. The docstring of the module shows the IR
-    before and after. Dead code is eliminated too.
+    before and after. Then dead code is eliminated. Nothing is done while autocast is on, or if the graph has
+    ``with`` blocks other than those of the gradient mode.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
@@ -181,7 +182,8 @@ class _Work:
 
 
 def _is_constant_holder(value: Value) -> bool:
-    """Return whether ``value`` is a constant tensor, list or dict, or a list literal of such."""
+    """Return whether ``value`` is a constant tensor, list, dict or tuple, or a list or tuple literal with such an
+    item."""
     node = value.node
     if node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
         return any(_is_constant_holder(item) for item in node.inputs)

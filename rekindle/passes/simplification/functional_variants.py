@@ -36,8 +36,8 @@ def functional_kind(node: Node, *, sizes_stay: bool) -> str | None:
 
 @cache
 def functional_operator(operator: Operator) -> Operator | None:
-    """Return the functional variant of the in-place ``operator``: a pointwise operator that takes the same arguments;
-    None if there is none."""
+    """Return the functional variant of the in-place ``operator``: a pointwise or size-preserving operator without
+    randomness that takes the same arguments; None if there is none."""
     name, arguments = operator.name, operator.schema.arguments
     writes = [argument.alias is not None and argument.alias.is_write for argument in arguments]
     if not name.endswith("_") or name.endswith("__") or writes != [True] + [False] * (len(writes) - 1):
@@ -78,7 +78,7 @@ def _item(type: Type) -> Type:
 
 
 def _fits_in(other: Value, self: Value, sizes_stay: bool) -> bool:
-    """Return whether ``other`` broadcasts to the sizes of ``self``."""
+    """Return whether ``other`` is known to broadcast to the sizes of ``self``."""
     mine, theirs = self.type, other.type
     if not isinstance(mine, TensorType) or not isinstance(theirs, TensorType):
         return False

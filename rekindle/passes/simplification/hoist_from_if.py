@@ -11,7 +11,8 @@
         %c : Tensor = aten::relu(%x)                         -> (%a)
         -> (%c)
 
-Any node may be hoisted, also one with effects: either branch would run it first. An error that a hoisted node raises
+A node with effects may be hoisted too: either branch would run it first. Nodes with blocks, or with attributes other
+than ints and strings, are not hoisted. An error that a hoisted node raises
 names the line of the first branch. Constants in the branches are skipped: pooling moves them.
 """
 

@@ -223,7 +223,7 @@ class _Callees:
         """Return whether a function, or one that it calls, tests whether two tensors are the same object."""
         found = self.identity_tests.get(record)
         if found is None:
-            self.identity_tests[record] = False  # for recursive calls
+            self.identity_tests[record] = False  # for recursive calls: at worst, less is known
             found = self.identity_tests[record] = any(map(self._may_test_identity, nodes_within(record.graph)))
         return found
 
@@ -462,8 +462,7 @@ class _Walk:
 
     def _refined_by_attributes(self, value: Value) -> TensorType | None:
         """Refine the type of a tensor that operators compute from parameters and buffers, and return it; None if
-        nothing is known. The types of parameters and buffers are assumed in any case; if types of arguments are
-        missing, the graph is evaluated again for each combination."""
+        nothing is known. The types of parameters and buffers that were read become assumptions even then."""
         if not _may_be_refined(value):
             return None
         fact = self._fact_by_attributes(value, self.reads, _MAX_OPERATORS)
@@ -471,12 +470,14 @@ class _Walk:
         return value.type if is_refined and isinstance(value.type, TensorType) else None
 
     def refine_results(self) -> None:
-        """Refine the types of tensors that the graph returns: the caller does not know its parameters."""
+        """Refine the types of tensors that the graph returns, as far as they follow from the types of parameters
+        and buffers, which the caller does not look up itself."""
         for value in self.graph.outputs:
             self._refined_by_attributes(value)
 
     def _fact_by_attributes(self, value: Value, reads: dict[AttributeRead, object], depth: int) -> Fact:
-        """Return the fact about ``value``, if parameters and buffers have the types in ``reads``."""
+        """Return the fact about ``value`` that holds if parameters and buffers have the types in ``reads``. Those
+        that it depends on are added to ``reads``."""
         node = value.node
         known = _fact_of(value)
         if known is not None and known != TENSOR:
@@ -520,7 +521,8 @@ class _Walk:
         return None if module is None or slot is None or slot.is_dynamic else (AttributeRead(module, name), slot)
 
     def _propagate_facts(self, node: Node) -> bool:
-        """Refine the types of tensors that the node computes; fold its result if it follows from known lists."""
+        """Refine the types of tensors that the node computes; fold its result if it follows from known lists. Return
+        whether anything changed."""
         reads_list = any(value.node.kind == "prim::ListConstruct" for value in node.inputs)
         if not reads_list and not any(_may_be_refined(output) for output in node.outputs):
             return False
@@ -567,7 +569,7 @@ class _Walk:
 
     def _call(self, call: Node) -> tuple[bool, Node]:
         """Inline a call: a small callee before it is evaluated, so that the caller visits its nodes; a larger one after
-        it has been evaluated."""
+        it has been evaluated. Return whether the call was inlined, and the node to visit next."""
         following = call.next
         record = called_function(call)
         if record is None or record.is_recursive or not may_change("inline", call):

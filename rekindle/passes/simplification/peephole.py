@@ -83,7 +83,8 @@ _PLAIN: Final = (INT, FLOAT, BOOL, STRING)
 
 
 def _not(at: RewriteSite) -> bool:
-    """Replace ``not not p`` by ``p``, and ``not a == b`` by ``a != b``, which holds for NaN too."""
+    """Replace ``not not p`` by ``p``, and ``not a == b`` by ``a != b``, which holds for NaN too. Return whether that
+    was done."""
     node = at.node
     inner = node.input.node
     if node.input.type != BOOL:
@@ -98,7 +99,7 @@ def _not(at: RewriteSite) -> bool:
 
 
 def _same_scalar(at: RewriteSite) -> bool:
-    """Replace ``float(x)`` of a float by ``x``, and similar conversions."""
+    """Replace ``float(x)`` of a float by ``x``, and similar conversions. Return whether that was done."""
     node = at.node
     return (
         len(node.inputs) == 1
@@ -109,14 +110,14 @@ def _same_scalar(at: RewriteSite) -> bool:
 
 
 def _plus_nothing(at: RewriteSite) -> bool:
-    """Replace the sum of a gradient and a missing one by the gradient."""
+    """Replace the sum of a gradient and a missing one by the gradient. Return whether that was done."""
     gradient, other = at.node.inputs
     return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
 
 
 def _neutral(neutral: int) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
-        """Replace ``n * 1`` and ``n + 0`` of ints by ``n``."""
+        """Replace ``n * 1``, ``n // 1``, ``n + 0`` and ``n - 0`` of ints by ``n``. Return whether that was done."""
         node = at.node
         if len(node.inputs) != 2 or any(value.type != INT for value in (*node.inputs, *node.outputs)):
             return False
@@ -135,7 +136,7 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 
 def _identity(at: RewriteSite) -> bool:
     """Replace ``x is x`` by a constant, ``x is None`` if the type of ``x``, also before casts, determines it, and
-    ``x is y`` if one of them is a new tensor."""
+    ``x is y`` if one of them is a new tensor. Return whether that was done."""
     node = at.node
     left, right = node.inputs
     if left is right:
@@ -154,7 +155,7 @@ def _identity(at: RewriteSite) -> bool:
 
 
 def _none_attribute(at: RewriteSite) -> bool:
-    """Replace the read of an attribute whose type is None by a constant."""
+    """Replace the read of a module attribute whose type is None by a constant. Return whether that was done."""
     owner = at.node.input.type
     if at.node.output.type != NONE or not isinstance(owner, ClassType) or not owner.is_module or not at.begin():
         return False
@@ -162,13 +163,15 @@ def _none_attribute(at: RewriteSite) -> bool:
 
 
 def _cast(at: RewriteSite) -> bool:
-    """Remove a cast, or the unwrapping of an Optional, from a type to itself."""
+    """Remove a cast, or the unwrapping of an Optional, of a value whose type already fits. Return whether that was
+    done."""
     node = at.node
     return node.input.type != NONE and at.replace_uses(node.input)
 
 
 def _cast_of_cast(at: RewriteSite) -> bool:
-    """Remove a cast back to the type that a value had before it was cast to a wider one."""
+    """Remove a cast back to the type that a value had before it was cast to a wider one. Return whether that was
+    done."""
     node = at.node
     found = _before_casts(node.input)
     return found is not node.input and found.type == node.output.type and at.replace_uses(found)
@@ -195,7 +198,8 @@ def _before_casts(value: Value) -> Value:
 
 
 def _compared_length(at: RewriteSite) -> bool:
-    """Replace ``len(s) > 0`` by True, if a part of the string ``s`` is known not to be empty."""
+    """Replace ``len(s) > n`` by True, if the string ``s`` is known to be longer than the constant ``n``. Return whether
+    that was done."""
     node = at.node
     length, bound = node.inputs
     limit = constant_int(bound)
@@ -224,7 +228,8 @@ def shortest_text(value: Value) -> int:
 
 
 def _choice(at: RewriteSite) -> bool:
-    """Replace ``True if p else False`` by ``p``, and ``False if p else True`` by ``not p``."""
+    """Replace ``True if p else False`` by ``p``, and ``False if p else True`` by ``not p``. Return whether that was
+    done."""
     node = at.node
     changed = False
     for output, *results in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
@@ -240,7 +245,8 @@ def _choice(at: RewriteSite) -> bool:
 
 
 def _length(at: RewriteSite) -> bool:
-    """Replace the length of a list literal, of an empty dict or of a shape by a constant."""
+    """Replace the length of a list literal, of an empty dict or of a shape by a constant; that of a shape of unknown
+    rank by ``aten::dim``. Return whether that was done."""
     node = at.node
     made = node.input.node
     if (
@@ -258,7 +264,7 @@ def _length(at: RewriteSite) -> bool:
 
 
 def _item(at: RewriteSite) -> bool:
-    """Replace ``[a, b][1]`` by ``b``."""
+    """Replace ``[a, b][1]`` by ``b``, if nothing writes to the list. Return whether that was done."""
     node = at.node
     whole, place = node.inputs
     made, index = whole.node, constant_int(place)
@@ -268,7 +274,8 @@ def _item(at: RewriteSite) -> bool:
 
 
 def _unpack(at: RewriteSite) -> bool:
-    """Replace ``x, y = [a, b]`` by uses of ``a`` and ``b``."""
+    """Replace ``x, y = [a, b]`` by uses of ``a`` and ``b``, if nothing writes to the list. Return whether that was
+    done."""
     node = at.node
     made = node.input.node
     if made.kind != "prim::ListConstruct" or len(made.inputs) != len(node.outputs):
@@ -281,7 +288,8 @@ def _unpack(at: RewriteSite) -> bool:
 
 
 def _extremum(at: RewriteSite) -> bool:
-    """Replace ``min([a, b, c])`` of numbers by ``min(min(a, b), c)``, which needs no list; also ``max``."""
+    """Replace ``min([a, b, c])`` of numbers by ``min(min(a, b), c)``, which needs no list; also ``max``. Nothing
+    may write to the list. Return whether that was done."""
     node = at.node
     made = node.inputs[0].node
     if len(node.inputs) != 1 or made.kind != "prim::ListConstruct" or node.output.type not in (INT, FLOAT):
@@ -300,7 +308,8 @@ def _extremum(at: RewriteSite) -> bool:
 
 
 def _fact(at: RewriteSite) -> bool:
-    """Replace a query of a tensor property that the type determines by a constant."""
+    """Replace a query of a tensor property that the type determines by a constant, if nothing writes to the tensor.
+    Return whether that was done."""
     node = at.node
     tensor, *_ = node.inputs
     found = known_by_type(node, tensor.type) if isinstance(tensor.type, TensorType) else None
@@ -341,7 +350,8 @@ def _product(sizes: Sizes) -> int | None:
 
 
 def _shape(at: RewriteSite) -> bool:
-    """Replace the shape of a tensor whose type determines it by a list of constants, which is constructed each time."""
+    """Replace the shape of a tensor whose type determines it by a list of constants, which is constructed each time, if
+    nothing writes to the tensor. Return whether that was done."""
     node = at.node
     tensor, *dims = node.inputs
     type = tensor.type
@@ -353,7 +363,8 @@ def _shape(at: RewriteSite) -> bool:
 
 
 def _same_dtype(at: RewriteSite) -> bool:
-    """Replace ``x.to(dtype)`` by ``x`` where ``x`` already has that dtype."""
+    """Replace ``x.to(dtype)`` without a copy or a memory format by ``x`` where ``x`` already has that dtype. Return
+    whether that was done."""
     node = at.node
     tensor, *options = node.inputs
     schema, type = node.schema, tensor.type
@@ -366,7 +377,8 @@ def _same_dtype(at: RewriteSite) -> bool:
 
 
 def _identity_dropout(at: RewriteSite) -> bool:
-    """Replace a dropout that returns its argument, with a rate of 0 or outside of training, by the argument."""
+    """Replace a dropout that returns its argument, with a constant rate that is 0 or valid outside of training, by the
+    argument. Return whether that was done."""
     tensor, probability, train = at.node.inputs
     p = probability.to_python()
     if not isinstance(p, (int, float)) or not 0 <= p <= 1:  # an error otherwise

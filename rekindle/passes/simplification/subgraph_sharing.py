@@ -102,7 +102,7 @@ class _KeyBuilder:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether attributes are equal if their texts are."""
+    """Return whether an attribute is compared by its value, not by identity. Graphs are compared node by node."""
     if isinstance(value, ConstantObject):
         return _is_plain(value.value)
     if isinstance(value, list | tuple):

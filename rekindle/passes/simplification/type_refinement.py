@@ -72,7 +72,7 @@ class TypeRefinement:
 
     def _decide(self, graph: Graph, inputs: list[Type]) -> bool:
         """Replace each condition of a ``prim::If`` that the types determine by a constant, and propagate constants.
-        Return whether there were any."""
+        Return whether any was replaced."""
         changed = False
         for node, first in decided_branches(graph, inputs, any_modes=self.any_modes):
             if may_change("decide", node):

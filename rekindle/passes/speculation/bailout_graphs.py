@@ -29,7 +29,7 @@ def bailout_graph(template: Graph, index: int) -> Graph:
     """Return the continuation graph: the rest of ``template`` from its bailout ``index`` on.
 
     Raises:
-        GraphError: there is no such bailout.
+        GraphError: there is no such bailout, or it does not capture a value that the rest reads.
     """
     for node in template.find_nodes(BAILOUT):
         if node["index"] == index:
@@ -70,7 +70,11 @@ class _BailoutGraphBuilder:
 
     def of(self, value: Value) -> Value:
         """Return the value of the continuation graph for ``value``. Constants of the template are recreated at its
-        start."""
+        start.
+
+        Raises:
+            GraphError: the bailout does not capture ``value``.
+        """
         found = self.values.get(value)
         if found is None:
             if is_captured(value):

@@ -116,7 +116,8 @@ def _place_of(guard: Node) -> Node:
 
 
 def _settle(place: Node, settled: set[Node]) -> Node:
-    """Return the last of the ``settled`` guards that directly follow ``place``; ``place`` itself, if there is none."""
+    """Add the guards that directly follow ``place`` and belong there to ``settled``. Return the last of them; ``place``
+    itself, if there is none."""
     at = place
     while at.next.kind == GUARD and _place_of(at.next) is place:
         at = at.next
@@ -204,7 +205,7 @@ def _eliminate_implied(graph: Graph) -> bool:
 
 def _weaken(graph: Graph) -> bool:
     """Remove ``requires_grad`` from guards unless the program queries it: one version then serves calls with and
-    without gradients."""
+    without gradients. Return whether anything changed."""
     changed = False
     is_queried = any(node.kind == "prim::requires_grad" for node in graph.all_nodes())
     for guard in () if is_queried else graph.find_nodes(GUARD):
@@ -216,7 +217,8 @@ def _weaken(graph: Graph) -> bool:
 
 
 def _eliminate_unasked(graph: Graph, and_after: bool = False) -> bool:
-    """Remove guards that no query depends on. With ``and_after``, keep guards that may imply a queried one."""
+    """Remove guards that no query depends on. With ``and_after``, keep guards that may imply a queried one. Return
+    whether anything changed."""
     guards = graph.find_nodes(GUARD)
     needed = _queried_guards(graph, and_after) if guards else set()
     changed = False
@@ -232,7 +234,7 @@ _ASSUMED_TRIP_COUNT: Final = 8
 
 
 def _eliminate_costly(graph: Graph) -> bool:
-    """Remove all guards if they cost more than the queries that they replace."""
+    """Remove all guards if they cost more than the queries that they replace. Return whether anything changed."""
     costs = sum(_ASSUMED_TRIP_COUNT ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
     saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in FOLDED_BY_TYPE)
     if costs <= saves or not may_change("eliminate all guards of", graph.return_node):

@@ -105,7 +105,8 @@ def _result_count(owner: Node) -> int:
 
 
 def _within_with(block: Block, depth: int) -> list[Node]:
-    """Return the guards within ``with`` blocks, which cannot become bailouts."""
+    """Return the guards that cannot become bailouts: those within ``with`` blocks, or in blocks whose rest cannot be
+    extracted (:func:`is_rest_of`)."""
     found: list[Node] = []
     is_open = not is_rest_of(block)
     for node in block.nodes:
@@ -135,7 +136,8 @@ class _Captures:
                 self.found[node] = sorted(wanted, key=lambda value: value.unique)
 
     def _walk(self, block: Block, behind: Iterable[Value]) -> set[Value]:
-        """Return the values that are read from the start of ``block`` on, given those that are read after it."""
+        """Return the values that are read from the start of ``block`` on, given those that are read after it. Add what
+        the guards in ``block`` capture to ``found``."""
         live = set(behind)
         live.update(block.outputs)
         for node in block.nodes_reversed:
@@ -211,8 +213,8 @@ def _insert(graph: Graph, captured: dict[Node, list[Value]]) -> None:
 
 
 def _is_at_entry(graph: Graph, guard: Node) -> bool:
-    """Return whether the guard is at the entry of the graph: no node before it has effects, so that the call can be
-    restarted."""
+    """Return whether the guard is at the entry of the graph: only nodes of :data:`_PURE_READS` precede it. They have
+    no effects, so the call can be restarted."""
     at = guard
     while guard.owning_block is graph.block and at.kind in _PURE_READS:
         at = at.prev

@@ -8,7 +8,8 @@
                                         becomes     %z : Tensor = aten::add(%2, %2, %one)
 
 Tensors that may be None are profiled too. Nodes that merely forward a value do not count as uses: branches and loops,
-whose blocks are profiled themselves, and constructors of tuples, lists and dicts. Forked graphs are not profiled.
+whose blocks are profiled themselves, and constructors of tuples, lists and dicts. Constants and forked graphs are not
+profiled.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class CapturedFunction:
     none."""
 
     def __init__(self, version: Version, device: GraphDevice | None = None) -> None:
-        self.function = version.function
+        self.function = version.complete()
         self.replays = 0
         self.reason: str | None = None
         self._code = version.code

@@ -8,6 +8,7 @@ from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Opcode
 from rekindle.runtime.native_plans.native_plan import native_place
+from rekindle.runtime.plans.first_run import interpreted_place
 from rekindle.runtime.plans.plan import plan_of_frame
 
 
@@ -37,4 +38,6 @@ def running_plan(traceback: TracebackType | None) -> tuple[Code, int, str] | Non
 def _place(frame: FrameType, line: int) -> tuple[Code, int] | None:
     """Return the code that a frame runs, and the index of its current instruction; None for other frames."""
     plan = plan_of_frame(frame)
-    return native_place(frame, line) if plan is None else (plan.code, plan.instruction_at(line))
+    if plan is not None:
+        return plan.code, plan.instruction_at(line)
+    return native_place(frame, line) or interpreted_place(frame)

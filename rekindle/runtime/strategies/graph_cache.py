@@ -79,6 +79,17 @@ class Storage(Protocol):
         """Store ``payload`` under ``key``; return whether it was stored."""
 
 
+class Decisions(Protocol):
+    """The interface of the decisions by which a graph is built. They are provisional if one of them would have needed a
+    measurement, and the decisions are made without: not ``measures``."""
+
+    is_provisional: bool
+
+    @property
+    def measures(self) -> bool:
+        """Return whether what is needed is measured."""
+
+
 class Evaluated:
     """A graph after :class:`~rekindle.passes.PartialEvaluation`, decoded when it is first needed. ``creator`` makes the
     specs of its calls."""
@@ -233,22 +244,28 @@ class DerivedGraphs:
     function: GraphCache
     key: Encoded
 
-    def find(self, name: tuple[object, ...], build: Callable[[], Graph | None]) -> Graph | None:
-        """Return the graph stored under ``name``, else the result of ``build``, which is then stored. Both may be
-        None."""
-        disk, key = self.function.disk, marshalled(("made", self.key, repr(name)))
-        payload = disk.load(key)
-        if payload == _NONE:
-            return None
-        if payload is not None:
-            found = self.function.decoded(marshal.loads(payload))
-            if found is not None:
+    def find(
+        self, name: tuple[object, ...], build: Callable[[], Graph | None], decisions: Decisions | None = None
+    ) -> Graph | None:
+        """Return the graph stored under ``name``, else the result of ``build``, which is then stored. Both may be None.
+        Graphs of provisional ``decisions`` are stored separately: they are returned if there is no other, and make the
+        decisions provisional."""
+        for is_provisional in (False,) if decisions is None or decisions.measures else (False, True):
+            payload = self.function.disk.load(self._key_of(name, is_provisional))
+            found = None if payload is None or payload == _NONE else self.function.decoded(marshal.loads(payload))
+            if found is not None or payload == _NONE:
+                if decisions is not None:
+                    decisions.is_provisional = is_provisional
                 return found
         graph = build()
         encoded = None if graph is None else self.function.encoded(graph)
         if graph is None or encoded is not None:
-            disk.store(key, marshalled(encoded))
+            key = self._key_of(name, decisions is not None and decisions.is_provisional)
+            self.function.disk.store(key, marshalled(encoded))
         return graph
+
+    def _key_of(self, name: tuple[object, ...], is_provisional: bool) -> bytes:
+        return marshalled(("provisional" if is_provisional else "made", self.key, repr(name)))
 
 
 # ---------------------------------------------------------------------------------------------------------- attributes

@@ -27,6 +27,7 @@ from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.ir.subgraph_execution import defers_first_calls
 from rekindle.ir.types import ClassType, DictType, ListType, TensorType, TupleType
 from rekindle.passes import BatchProjections, PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
@@ -72,15 +73,24 @@ class NativeVersions(GraphVersions):
         self._graphs: dict[ArgumentSpec, Graph] = {}
         self._profit = DifferentiationProfit()
         """Decides what is differentiated in the version that is being compiled, by the arguments of the call."""
+        self._measures = not defers_first_calls()
+        """Whether kernels are measured beside BLAS: that takes longer than many calls."""
+        self._provisional: Version | None = None
+        """The version of the first call, if something was not measured for it."""
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """Return the version for a call with these arguments, compiled if it does not exist."""
-        self._profit = profit = _profit(arguments)
+        self._profit = profit = _profit(arguments, self._measures)
+        self._provisional = None
         try:
             found = super().prepare(arguments)
         finally:
             profit.products.forget()
             self._profit = DifferentiationProfit()
+        if profit.products.is_provisional:  # the next call measures, and decides again
+            self._measures = True
+            self._provisional = found
+            self._table_for(arguments).forget(found)
         if profit.products.depends_on_rows and self._recording_rows is None:
             self._recording_rows = VersionTable()
             if has_one_row(arguments):
@@ -92,7 +102,8 @@ class NativeVersions(GraphVersions):
         """The versions that were compiled so far, each once."""
         rows = [self._recording_rows] if self._recording_rows else []
         tables = [self._recording, *rows, self._recording_on_gpu, self._table]
-        return list(dict.fromkeys(version for table in tables for version in table.versions))
+        provisional = [] if self._provisional is None else [self._provisional]
+        return list(dict.fromkeys([*(version for table in tables for version in table.versions), *provisional]))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
         may_record = torch.is_grad_enabled() if self._takes_containers else _may_record(arguments)
@@ -116,12 +127,14 @@ class NativeVersions(GraphVersions):
                 return "fused"
             return f"{'last differentiated' if is_last else 'differentiated'}, {self._profit.signature}"
 
-        graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last))
+        products = self._profit.products if may_record else None
+        graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last), products)
         if may_record:
             compiled_formulas.get().write()
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
-        self._count(arguments)
+        if products is None or not products.is_provisional:
+            self._count(arguments)
         version = self._version_of(graph, started)
         if not may_record:
             version.for_completed = self._for_completed
@@ -204,9 +217,9 @@ def _elements(arguments: Sequence[object]) -> int:
     return max([count for count in counts if isinstance(count, int)], default=0)  # tensors while torch.jit traces
 
 
-def _profit(arguments: Sequence[object]) -> DifferentiationProfit:
+def _profit(arguments: Sequence[object], measures: bool = True) -> DifferentiationProfit:
     captured = SETTINGS.cuda_graphs and has_gpu_tensors(arguments)
-    return DifferentiationProfit(_elements(arguments), ProductEstimates(arguments, captured))
+    return DifferentiationProfit(_elements(arguments), ProductEstimates(arguments, captured, measures))
 
 
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:

@@ -37,7 +37,7 @@ from rekindle.runtime.strategies.argument_spec import (
     specialize,
 )
 from rekindle.runtime.strategies.call_facts import AssumedAttributes, CallFacts, CallFactsFinder
-from rekindle.runtime.strategies.graph_cache import DerivedGraphs, Evaluated, GraphCache
+from rekindle.runtime.strategies.graph_cache import Decisions, DerivedGraphs, Evaluated, GraphCache
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
@@ -88,6 +88,12 @@ class VersionTable:
     """The version for any arguments."""
     fallback: Version | None = None
     """The version for calls that fit no entry, once no more versions are compiled; None before."""
+
+    def forget(self, version: Version) -> None:
+        """Remove ``version`` from the table."""
+        self.by_spec = {spec: each for spec, each in self.by_spec.items() if each is not version}
+        self.general = None if self.general is version else self.general
+        self.fallback = None if self.fallback is version else self.fallback
 
     @property
     def versions(self) -> list[Version]:
@@ -218,15 +224,20 @@ class GraphVersions:
         return self._version_of(graph, started)
 
     def _optimized(
-        self, arguments: Sequence[object] | None, kind: Callable[[], str], build: Callable[[], Graph | None]
+        self,
+        arguments: Sequence[object] | None,
+        kind: Callable[[], str],
+        build: Callable[[], Graph | None],
+        decisions: Decisions | None = None,
     ) -> Graph | None:
         """Return the graph of a kind for these arguments: from disk if an earlier process stored it, otherwise the
-        result of ``build``, which may be None."""
+        result of ``build``, which may be None. ``decisions`` are those by which it is built, if they may be
+        provisional."""
         if self._stored is None:
             return build()
         key = self._creator.key
         spec = None if arguments is None or key is None else key(*arguments)
-        return self._stored.find((kind(), spec), build)
+        return self._stored.find((kind(), spec), build, decisions)
 
     def _count(self, arguments: Sequence[object] | None) -> None:
         """Count a new version against the budget, unless it assumes nothing about calls."""
@@ -248,7 +259,7 @@ class GraphVersions:
 
     def _version_of(self, graph: Graph, started: float) -> Version:
         """Return the version that runs ``graph``, compiled since ``started``."""
-        version = Version.of(graph, self._record.name)
+        version = Version.of(graph, self._record.name, defers=True)
         self.facts.use_machine_code()
         version.seconds = time.perf_counter() - started
         return version

@@ -58,7 +58,7 @@ class Dependencies:
 
     def attribute_is(self, owner: Any, name: str, value: Any) -> None:
         """Record the value of the attribute ``name`` of ``owner``. The function cannot be stored unless ``owner`` is a
-        Python module that was recorded before."""
+        Python module that was recorded before, and ``value`` can be described."""
         number = self._numbers.get(id(owner))
         if number is None or not isinstance(owner, types.ModuleType):
             self.refuse(f"the attribute '{name}' of {owner!r}")

@@ -23,14 +23,16 @@ import __future__
 import ast
 import inspect
 import linecache
+import os
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from rekindle.ir.types import Type
 from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name
+from rekindle.scripting.callables.current_storage import current_storage
 
 Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
 """The difference between an overload and the function itself: a declaration with the signature, or types of
@@ -83,15 +85,46 @@ def _forgotten(function: types.FunctionType) -> Iterator[types.FunctionType]:
     if "." in function.__qualname__:
         return
     code = function.__code__
+    if function.__name__ not in _stored_names(code.co_filename, function.__globals__):
+        return
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    known = _places.get(code.co_filename)
-    if known is None or known[0] is not lines:
-        known = _places[code.co_filename] = (lines, list(_declarations("".join(lines))))
-    for name, index in known[1]:
+    for name, index in _declarations_in(code.co_filename, lines):
         if name == function.__name__ and index < code.co_firstlineno - 1:
             declaration = _declaration_at(index, lines, function)
             if declaration is not None:
                 yield declaration
+
+
+def _stored_names(filename: str, names: dict[str, Any]) -> Container[str]:
+    """Return the names of the functions declared in a file: from disk, since a long file takes long to search in a
+    process that compiles nothing."""
+    if filename in _places or not current_storage:
+        return _names_in(filename, names)
+    try:
+        status = os.stat(filename)
+    except OSError:  # a file in an archive
+        return _names_in(filename, names)
+    key = f"overloads in {filename}, {status.st_mtime_ns}, {status.st_size}".encode()
+    payload = current_storage[-1].load(key)
+    if payload is not None:
+        return payload.decode().split()
+    found = _names_in(filename, names)
+    entry = linecache.cache.get(filename, ())
+    if len(entry) > 1 and tuple(entry[:2]) == (status.st_size, status.st_mtime):  # not the lines of an older file
+        current_storage[-1].store(key, " ".join(sorted(found)).encode())
+    return found
+
+
+def _names_in(filename: str, names: dict[str, Any]) -> set[str]:
+    lines = linecache.getlines(filename, names)
+    return {name for name, _ in _declarations_in(filename, lines)}
+
+
+def _declarations_in(filename: str, lines: list[str]) -> list[tuple[str, int]]:
+    known = _places.get(filename)
+    if known is None or known[0] is not lines:
+        known = _places[filename] = (lines, list(_declarations("".join(lines))))
+    return known[1]
 
 
 def _declarations(text: str) -> Iterator[tuple[str, int]]:

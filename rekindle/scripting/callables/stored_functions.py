@@ -36,6 +36,7 @@ from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.names import unique_name
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
 from rekindle.scripting.annotations import is_named_tuple, named_tuple_type
+from rekindle.scripting.callables.current_storage import Storage, current_storage
 from rekindle.scripting.callables.dependencies import (
     OWN_CLASS,
     Dependencies,
@@ -73,20 +74,6 @@ class Owner(Protocol):
     def method(self, number: int, name: str) -> GraphFunction | None:
         """Return a method of the class type ``number``; None if it has no method of that name."""
 
-
-class Storage(Protocol):
-    """The interface of a storage for compiled functions, such as
-    :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`."""
-
-    def load(self, key: bytes) -> bytes | None:
-        """Return the bytes stored under ``key``; None if there are none."""
-
-    def store(self, key: bytes, payload: bytes) -> bool:
-        """Store ``payload`` under ``key``; return whether it was stored."""
-
-
-current_storage: Final[list[Storage]] = []
-"""The storage for the functions being compiled, the innermost last; without any, each function has a file."""
 
 Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 

@@ -122,6 +122,10 @@ class PythonObject(StaticValue):
     # --------------------------------------------------------------------------------------------------------- calling
 
     @property
+    def is_callable(self) -> bool:
+        return callable(self.obj)
+
+    @property
     def accepts_sugared_args(self) -> bool:
         return isinstance(inspect.getattr_static(type(self.obj), "__call__", None), FunctionType)
 

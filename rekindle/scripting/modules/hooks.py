@@ -166,10 +166,11 @@ class HookedCall:
             )
 
     def _or(self, found: Value, before: Value) -> Value:
-        """Emit the selection of ``found``, or of ``before`` if ``found`` is None; return the result.
+        """Emit the selection of ``found``, or of ``before`` if ``found`` is None; return the result. A ``found`` that
+        cannot be None is returned as it is.
 
         Raises:
-            TypeMismatchError: the two have different types.
+            TypeMismatchError: ``found`` may be None, and otherwise has another type than ``before``.
         """
         if not found.type.is_optional:
             return found

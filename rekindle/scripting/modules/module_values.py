@@ -20,6 +20,7 @@ from rekindle.errors import (
     UnsupportedError,
 )
 from rekindle.frontend.calls.insertion import constant_int, insert_get_attribute
+from rekindle.frontend.python.library import library_function
 from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Keywords, SugaredValue
 from rekindle.frontend.sugared_values.runtime_dispatch import RuntimeDispatch
 from rekindle.frontend.sugared_values.values import (
@@ -32,19 +33,34 @@ from rekindle.frontend.sugared_values.values import (
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
+from rekindle.ir.types import (
+    INT,
+    NONE,
+    STRING,
+    TENSOR,
+    ClassAttribute,
+    ClassType,
+    DictType,
+    InterfaceType,
+    ListType,
+    Property,
+    Type,
+    mismatch_note,
+    unshaped,
+)
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
+from rekindle.scripting.callables.cached_functions import CACHED
 from rekindle.scripting.callables.dependencies import Dependencies
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
 from rekindle.scripting.compilation import compile_function
-from rekindle.scripting.constants import constant_value
+from rekindle.scripting.constants import constant_value, construct
 from rekindle.scripting.library_values.math_functions import math_function
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
-from rekindle.scripting.library_values.unusable_values import correction, did_you_mean
+from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.modules import stored_methods
 from rekindle.scripting.modules.class_members import find_member, members_of, owners_of
 from rekindle.scripting.modules.dynamic_attributes import (
@@ -57,6 +73,7 @@ from rekindle.scripting.modules.dynamic_attributes import (
 )
 from rekindle.scripting.modules.empty_attributes import empty_slot
 from rekindle.scripting.modules.hooks import HookedCall
+from rekindle.scripting.modules.module_slices import ModuleSlice
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
 from rekindle.scripting.modules.module_views import ModuleView, is_view_of_items, is_view_of_parts
 from rekindle.scripting.modules.special_methods import check_call_is_forward, check_iterates_over_items, own_method
@@ -405,6 +422,8 @@ class ModuleValue(SugaredValue):
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
             return None
+        if isinstance(found, CACHED):
+            return UnusableValue(found, name)  # the cache holds results for each state of the module
         return sugared_value(found, range, graph, _EMPTY, name)
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
@@ -486,6 +505,9 @@ class ModuleValue(SugaredValue):
             )
         return SugaredTuple(self.as_tuple(range, graph))
 
+    def sliced(self, items: list[SugaredValue]) -> SugaredValue | None:
+        return ModuleSlice(items, self.facts.python_class)
+
     @property
     def static_length(self) -> int | None:
         return None if self.facts.container is Container.NONE else len(self.facts.items)
@@ -540,6 +562,8 @@ class ModuleValue(SugaredValue):
             TypeMismatchError: an item does not implement the interface ``type_hint``.
         """
         parts = [self.facts.submodules.get(name) for name in self.facts.items]
+        if parts and all(part is None for part in parts):
+            return self._parameter_at_run_time(range, graph, index)
         if not parts or None in parts:
             raise UnsupportedError(
                 f"{self.description} can only be indexed by a constant here", range, cause=Cause.DYNAMIC_BEHAVIOUR
@@ -560,6 +584,28 @@ class ModuleValue(SugaredValue):
         if isinstance(first, ConcreteModuleType) and result is first.type:
             return ModuleValue(node.output, first)
         return SimpleValue(node.output)
+
+    def _parameter_at_run_time(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
+        """Return the parameter at an index, or with a name, that is known only at run time, as the item of a list or a
+        dict of all.
+
+        Raises:
+            UnsupportedError: an item is not a tensor.
+        """
+        names = self.facts.items
+        items = [self.attribute(range, graph, name).as_value(range, graph) for name in names]
+        if any(unshaped(item.type) != TENSOR for item in items):
+            raise UnsupportedError(
+                f"{self.description} can only be indexed by a constant here", range, cause=Cause.DYNAMIC_BEHAVIOUR
+            )
+        if index.type == STRING:
+            keys = [graph.insert_constant(name, range=range) for name in names]
+            pairs = [value for pair in zip(keys, items, strict=True) for value in pair]
+            made = construct("prim::DictConstruct", pairs, DictType(STRING, TENSOR), range, graph)
+        else:
+            made = construct("prim::ListConstruct", items, ListType(TENSOR), range, graph)
+        function = library_function("parameter_named" if index.type == STRING else "parameter_at")
+        return function.call_with(range, graph, [SimpleValue(made), SimpleValue(index)], {})
 
     def _check_items(self, range: SourceRange, interface: InterfaceType) -> None:
         """Check that all items implement ``interface``.

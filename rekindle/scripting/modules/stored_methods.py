@@ -25,9 +25,10 @@ from rekindle.ir.types import ClassType, Type
 from rekindle.ir.types.named import ClassAttribute
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
 from rekindle.scripting.annotations import annotations_of
+from rekindle.scripting.callables.current_storage import current_storage
 from rekindle.scripting.callables.dependencies import NotKept, annotations_text, described_function, described_value
 from rekindle.scripting.callables.functions import records_called
-from rekindle.scripting.callables.stored_functions import StoredFunction, current_storage
+from rekindle.scripting.callables.stored_functions import StoredFunction
 from rekindle.scripting.modules.class_keys import class_key, visible_members
 from rekindle.scripting.modules.class_members import owners_of
 from rekindle.scripting.modules.module_types import ConcreteModuleType

@@ -125,8 +125,8 @@ class DerivativeBuilder:
         return (unflatten_like(self.value, found[:count]), derivative, *found[count:])
 
     def finished(self, results: Pytree, what: str, description: str) -> Function:
-        """Return the function that returns ``results``, after simplifying the graph. ``what`` is the end of its name,
-        ``description`` the beginning of its docstring."""
+        """Add ``results`` to the outputs of the graph, simplify it, and return it as a function. ``what`` is the end of
+        the name of the function, ``description`` the beginning of its docstring."""
         self.graph.add_output(unflatten(self.graph, results))
         clean_up(self.graph)
         program = self.program
@@ -141,7 +141,8 @@ def _check_limit(limit: object) -> None:
 
 
 def _open_argument(program: Program, number: int) -> Pytree:
-    """Return the argument ``number`` as a tree; its uses are replaced by the tree."""
+    """Return the argument ``number`` as a tree. The uses of a tuple are replaced by a tuple of the tree's elements,
+    except earlier unpackings."""
     graph = program.graph
     value = graph.inputs[number]
     if number in program.entries:

@@ -43,6 +43,7 @@ def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: i
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program. The message names the line and the reason.
+        CompileError: ``func`` cannot be compiled.
 
     Example:
         >>> gradient = rekindle.grad(lambda x: (x ** 3).sum())
@@ -61,6 +62,7 @@ def value_and_grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memor
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+        CompileError: ``func`` cannot be compiled.
 
     Example:
         >>> rekindle.value_and_grad(lambda x: (x * x).sum())(torch.tensor([3.0]))
@@ -118,6 +120,7 @@ def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: in
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+        CompileError: ``func`` cannot be compiled.
 
     Example:
         >>> back = rekindle.vjp(lambda x: x * x)
@@ -152,6 +155,7 @@ def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+        CompileError: ``func`` cannot be compiled.
 
     Example:
         >>> forward = rekindle.jvp(lambda x: x * x)
@@ -188,8 +192,8 @@ def _forward(work: DerivativeBuilder, way: Vjp) -> tuple[list[Value], Pytree]:
 
 
 def _move_users_after(value: Value) -> None:
-    """Move the users of ``value`` that precede it after it; an input was in its place before. Queries of its sizes
-    are moved to the earliest position."""
+    """Move the users of ``value`` that precede it in its block after it, and then the users of their results. An input
+    was in the place of ``value`` before."""
     last = value.node
     for use in value.uses:
         if use.user.owning_block is last.owning_block and use.user.is_before(last):
@@ -225,6 +229,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+        CompileError: ``func`` cannot be compiled.
 
     Example:
         >>> rekindle.jacrev(lambda x: x * x)(torch.tensor([1.0, 2.0]))
@@ -261,7 +266,8 @@ _ROWS: Final = ListType(TENSOR)
 
 
 def _jacobian(work: DerivativeBuilder, index: int) -> list[Value]:
-    """Return the Jacobians of one result with respect to all wanted arguments, computed by a loop over its elements."""
+    """Insert a loop over the elements of one result that computes its Jacobians with respect to all wanted arguments;
+    return the Jacobians. The results of the program are outputs of the graph afterwards."""
     graph = work.graph
     way = build_vjp(graph, list(leaves(work.wanted)), [index])
     result = way.results[index]
@@ -301,6 +307,7 @@ def hessian(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+        CompileError: ``func`` cannot be compiled.
 
     Example:
         >>> rekindle.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))

@@ -27,7 +27,8 @@ def lower_contexts(graph: Graph) -> None:
     """Replace forks by direct calls, and detach the values computed in regions without gradients.
 
     Raises:
-        DifferentiationError: an argument is a future, a context is not known, or ``enable_grad`` is within ``no_grad``.
+        DifferentiationError: an argument is a future, a context is not known, ``enable_grad`` is within ``no_grad``, or
+            a value or a write in a region without gradients cannot be detached.
     """
     _run_in_place(graph)
     _plain_block(graph.block)
@@ -116,7 +117,11 @@ def _plain_context(enter: Node) -> None:
 
 
 def _refuse_gradients(within: list[Node]) -> None:
-    """Raise if one of the nodes ``within`` a region without gradients, nested blocks included, enables gradients."""
+    """Check that no node ``within`` a region without gradients, nested blocks included, enables gradients.
+
+    Raises:
+        DifferentiationError: a node enters ``enable_grad``.
+    """
     nested = (each for node in within for block in node.blocks for each in block.all_nodes())
     for node in (*within, *nested):
         if node.kind == "prim::Enter" and isinstance(node.input.type, ClassType) and node.input.type.name == _WITH:
@@ -131,7 +136,8 @@ def _detach(within: list[Node], end: Node) -> None:
     """Replace the uses, after ``end``, of values computed ``within`` by detached values.
 
     Raises:
-        DifferentiationError: one of the values is a list, a tuple or a dict of tensors.
+        DifferentiationError: one of the values is a list, a tuple or a dict of tensors, or a write to a tensor from
+            outside has no functional variant.
     """
     graph = end.graph
     for node in within:

@@ -35,7 +35,8 @@ def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str,
     name.
 
     Raises:
-        DifferentiationError: ``forward`` does more with the module than reading its attributes.
+        DifferentiationError: ``forward`` does more with the module than reading its attributes, or an attribute cannot
+            be a constant.
     """
     method = module.forward
     graph = method._record.graph.copy()

@@ -27,7 +27,8 @@ from rekindle.transforms.split_unions import split_unions
 
 @dataclass(slots=True)
 class Program:
-    """A graph that a transform may change, with the names and types of its inputs. All calls in it are inlined."""
+    """A graph that a transform may change, with the names and types of its inputs. Calls in it are inlined, except of
+    recursive functions and of interface methods whose object is not known."""
 
     name: str
     graph: Graph
@@ -52,7 +53,8 @@ def program_of(function: Any) -> Program:
     first. A module becomes a function of its parameters followed by the arguments of ``forward``.
 
     Raises:
-        DifferentiationError: ``function`` is none of these, or writes in a way that cannot be functionalized.
+        DifferentiationError: ``function`` is none of these, or has a construct without derivative, such as a write that
+            cannot be functionalized.
         CompileError: ``function`` cannot be compiled.
     """
     try:
@@ -118,7 +120,7 @@ def numbers_of(argnums: int | Sequence[int], program: Program) -> tuple[int, ...
     """Return the indices of the arguments that ``argnums`` selects; negative numbers count from the end.
 
     Raises:
-        DifferentiationError: there is no such argument, or one is named twice.
+        DifferentiationError: there is no such argument, none is named, or one is named twice.
     """
     count = len(program.arguments)
     given = (argnums,) if isinstance(argnums, int) else tuple(argnums)

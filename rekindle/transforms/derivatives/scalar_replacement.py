@@ -84,7 +84,7 @@ class _Attributes:
         return now
 
     def _not_set(self, node: Node) -> dict[Key, Value]:
-        """Return the attributes of a new object."""
+        """Insert an uninitialized value for each attribute of a new object, and return these values."""
         type = node.output.type
         assert isinstance(type, ClassType)
         with self.graph.inserting_before(node):

@@ -30,8 +30,8 @@ class Vjp:
     """The indices of the results whose gradients ``backward`` takes first; it takes the ``residuals`` after them."""
 
     def gradients(self, given: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
-        """Insert the backward from the gradients ``given`` of all results. Return the gradients of ``wanted``, zeros
-        for values without a path."""
+        """Insert the backward from the gradients ``given`` of the results, by the index of the result. Return the
+        gradients of ``wanted``, zeros for values without a path."""
         graph = self.graph
         found = graph.insert_graph(self.backward, [*(given[root] for root in self.roots), *self.residuals])
         return [_or_zeros(graph, gradient, leaf) for gradient, leaf in zip(found, self.wanted, strict=True)]
@@ -62,7 +62,8 @@ def build_vjp(
 
 
 def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
-    """Return ``gradient``, or zeros like ``leaf`` where it is None."""
+    """Return ``gradient``. If it may be None, insert nodes and return their result: ``gradient``, or zeros like
+    ``leaf`` where it is None."""
     if gradient.type.is_subtype_of(leaf.type) and isinstance(leaf.type, (TensorType, ListType)):
         return gradient
     if isinstance(leaf.type, ListType) and gradient.type != NONE:

@@ -55,7 +55,8 @@ def create_method(module: ScriptModule, name: str, graph: Graph) -> Method:
 
     Raises:
         VerificationError: the graph is not valid.
-        GraphError: its first input is not of the module's type, or the module has an attribute of that name.
+        GraphError: its first input is not of the module's type, the module has an attribute of that name, or ``name``
+            is not the name of a function.
 
     Example:
         >>> net = rekindle.script(torch.nn.ReLU())
@@ -93,7 +94,7 @@ def create_module(
 
     Raises:
         VerificationError: the graph is not valid.
-        GraphError: an attribute is not an input of the graph, or not of its type.
+        GraphError: an attribute is not an input of the graph, or not of its type, or ``name`` is not an identifier.
 
     Example:
         >>> graph = rekindle.script(lambda x, w: x @ w).graph

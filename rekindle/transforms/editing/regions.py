@@ -74,8 +74,7 @@ def move(nodes: Sequence[Node], *, before: Node) -> None:
 
     Raises:
         GraphError: the nodes and ``before`` are not in one block, or a node between them depends on the order. The
-            graph
-            is not modified.
+            graph is not modified.
 
     Example:
         >>> from rekindle.transforms.editing import move

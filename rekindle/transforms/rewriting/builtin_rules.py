@@ -150,7 +150,7 @@ def _linear_plus(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _is_vector(match: Match) -> bool | str:
-    """Check that the addend is a bias: a tensor known to have one dimension."""
+    """Return True if the addend is a bias, a tensor known to have one dimension; else the reason for a rejection."""
     bias = match.type("bias")
     rank = getattr(bias, "dim", None)
     value = match.constant("bias")
@@ -439,7 +439,8 @@ def _fake_quantized(x: Tensor, scale: float, zero: int, low: int, high: int) -> 
 
 
 def _of_eight_bits(match: Match) -> bool | str:
-    """Check that the dtype has eight bits. With more, a float is too coarse to distinguish adjacent values."""
+    """Return True if the dtype is known to have eight bits, else the reason for a rejection. With more bits, a float is
+    too coarse to distinguish adjacent values."""
     is_narrow = match.constant("dtype") in (number_of(torch.qint8), number_of(torch.quint8))
     return True if is_narrow else "the dtype is not known to be one of eight bits"
 

@@ -137,7 +137,7 @@ def inputs(graph: Graph, form: DimTree, name: str) -> Value:
 
 
 def fold_entries(graph: Graph) -> None:
-    """Replace reads of a dict that the graph constructs and never writes to by the stored values."""
+    """Replace reads by constant keys, of dicts that the graph constructs and only reads, by the stored values."""
     for node in graph.find_nodes("prim::DictConstruct"):
         uses = list(node.output.uses)
         if any(use.user.kind != "aten::__getitem__" for use in uses):

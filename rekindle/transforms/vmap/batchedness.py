@@ -163,6 +163,6 @@ class BatchednessAnalysis:
 
 
 def is_for_each(node: Node, batched: Collection[Value]) -> bool:
-    """Return whether the examples leave loop ``node`` at different times."""
+    """Return whether the examples may leave loop ``node`` at different times."""
     view = LoopView(node)
     return any(value in batched for value in (view.trip_count, view.condition, view.next_condition))

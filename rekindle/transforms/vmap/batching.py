@@ -70,8 +70,8 @@ class NeedsLoopFallback(Exception):
 @dataclass(slots=True)
 class Batch:
     """The batched values at a point of the program. ``size`` is the number of examples; ``values`` maps values of the
-    original program to their batched values. If the batch is a selection of the examples of an ``outer`` batch,
-    ``chosen`` are their indices."""
+    original program to their batched values. ``outer`` is the batch of the enclosing region of the new graph, None
+    for the outermost one."""
 
     size: Value
     values: dict[Value, Value]
@@ -98,7 +98,8 @@ class Batcher:
         return value in self.spread.batched
 
     def as_computed(self, batch: Batch, value: Value) -> Value:
-        """Return the batched value of ``value``, with a leading batch dimension only if it differs between examples."""
+        """Return the batched value of ``value``, with a leading batch dimension only if it differs between examples.
+        For a value of an outer batch, nodes may be inserted that choose the examples of ``batch``."""
         found = batch.values.get(value)
         if found is None:
             found = batch.values[value] = self._from_outside(batch, value)
@@ -114,10 +115,11 @@ class Batcher:
         return batch.choose(value, found) if self.is_batched(value) and batch.choose is not None else found
 
     def as_batched(self, batch: Batch, value: Value) -> Value:
-        """Return the batched value of ``value``, always with a leading batch dimension.
+        """Return the batched value of ``value``, with a leading batch dimension, for which nodes may be inserted. None
+        and values that hold neither tensors nor numbers have none.
 
         Raises:
-            NeedsLoopFallback: the variable may not have been assigned.
+            NeedsLoopFallback: the variable may not have been assigned, or values of its type cannot be expanded.
         """
         found = self.as_computed(batch, value)
         if self.is_batched(value):
@@ -131,8 +133,9 @@ class Batcher:
         return self.expanded(batch, value.type, found)
 
     def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
-        """Return ``value``, which is the same for all examples, with a batch dimension in front. With ``own``, each
-        example has memory of its own, which may be written to.
+        """Return ``value``, which is the same for all examples, with a batch dimension in front. Numbers become
+        tensors; None and values that hold no tensor are returned unchanged. With ``own``, each example has memory of
+        its own in tensors, and lists and dicts of them, which may be written to.
 
         Raises:
             NeedsLoopFallback: values of its type cannot be expanded.
@@ -403,8 +406,12 @@ class Batcher:
         return TENSOR if self.is_batched(value) and is_number(value.type) else _general(value.type)
 
     def _check_type(self, value: Value, sources: Sequence[Value]) -> None:
-        """Raise an error if one of ``sources`` differs between examples, and ``value``, which may be the same object,
-        cannot be batched: an optional number, or a number of unknown type."""
+        """Check that ``value`` can be batched if one of ``sources``, which may be the same object, differs between
+        examples.
+
+        Raises:
+            NeedsLoopFallback: ``value`` is of another type, such as an optional number.
+        """
         if not self.is_batched(value) and any(map(self.is_batched, sources)):
             raise NeedsLoopFallback(f"a {value.type.annotation} differs between the examples", value.node.range)
 

@@ -68,8 +68,8 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
 
     Raises:
         NotScriptableError: ``func`` is not a function or a module.
-        BatchingError: ``in_dims`` or ``out_dims`` do not fit, or ``func`` draws random numbers and ``randomness`` is
-            ``"error"``.
+        BatchingError: an option is invalid, ``in_dims`` or ``out_dims`` do not fit, a part of ``func`` cannot be
+            batched, or ``func`` draws random numbers and ``randomness`` is ``"error"``.
         CompileError: ``func`` cannot be compiled.
 
     Example:
@@ -110,7 +110,8 @@ def _of_module(module: ScriptModule, in_dims: Dims) -> tuple[str, Graph, tuple[A
     extended by those of the parameters.
 
     Raises:
-        BatchingError: ``in_dims`` names something that is not a parameter, or ``forward`` writes to a buffer.
+        BatchingError: ``in_dims`` names something that is neither a parameter nor a buffer, ``forward`` writes to a
+            buffer, or is not a function of its parameters.
     """
     names = [name for name, _ in module.named_parameters()]
     first = in_dims[0] if isinstance(in_dims, (tuple, list)) and in_dims else in_dims

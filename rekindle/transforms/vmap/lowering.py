@@ -56,7 +56,8 @@ def _place(looped: LoopFallback) -> str:
 
 
 def lower(graph: Graph) -> BatchingReport:
-    """Replace every ``prim::vmap`` in ``graph`` with batched operators, nested ones first.
+    """Replace every ``prim::vmap`` in ``graph`` with batched operators, nested ones first. Return how the nodes were
+    batched.
 
     Args:
         graph: a graph with ``prim::vmap`` nodes, which is modified.
@@ -197,7 +198,8 @@ def _looped(node: Node, source: Graph, why: NeedsLoopFallback) -> Graph:
     """Return a graph that runs all of ``source`` in a loop over the examples.
 
     Raises:
-        BatchingError: ``out_dims`` says that a result is the same for all examples.
+        BatchingError: ``out_dims`` says that a result is the same for all examples, or a result is neither a tensor nor
+            a number.
     """
     graph, batch = _start(node, source)
     differ = BatchednessAnalysis(source, is_random=False)

@@ -241,3 +241,20 @@ def test_attention_that_is_written_out(name: str, length: int, monkeypatch: pyte
     (ours,) = torch.autograd.grad(fast(q, k, v)[0].sum(), q)
     (theirs,) = torch.autograd.grad(Written()(q, k, v)[0].sum(), q)
     torch.testing.assert_close(ours, theirs)
+
+
+class CountsFromStart(nn.Module):
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return (q @ k.transpose(2, 3) * 0.25).softmax(dim=-1) @ v
+
+
+def test_other_ranks_are_transposed_as_written() -> None:
+    generator = torch.Generator().manual_seed(9)
+    fast = rekindle.optimize_for_inference(rekindle.script(CountsFromStart().eval()))
+    assert fast.graph.find_node("prim::written_attention") is not None
+    q, k, v = (torch.randn(2, 32, 32, 32, 32, generator=generator)[:1] for _ in range(3))
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(fast(q, k, v), CountsFromStart()(q, k, v))
+        with pytest.raises(IndexError, match="Dimension out of range"):
+            fast(q[0, 0], k[0, 0], v[0, 0])

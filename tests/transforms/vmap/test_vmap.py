@@ -754,3 +754,21 @@ def test_a_variable_that_a_loop_may_find_unassigned() -> None:
     torch.testing.assert_close(rekindle.vmap(assigned_before_some_leave)(batch), expected)
     with pytest.raises(UnboundLocalError, match="local variable 'hit'"):
         rekindle.vmap(assigned_before_some_leave)(-batch)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.argmax(x, keepdim=True),
+        lambda x: torch.argmin(x, keepdim=True),
+        lambda x: torch.argmax(x, 0, keepdim=True),
+        lambda x: torch.quantile(x, 0.3, keepdim=True),
+        lambda x: torch.quantile(x, torch.tensor(0.3)),
+        lambda x: torch.quantile(x, torch.tensor([0.2, 0.5]), dim=0),
+        lambda x: torch.nanquantile(x, torch.tensor([0.2, 0.5]), keepdim=True),
+    ],
+)
+@pytest.mark.parametrize("sizes", [(3, 4), (3, 4, 5)], ids=str)
+def test_reductions_over_all_elements(program: Callable[[Tensor], Tensor], sizes: tuple[int, ...]) -> None:
+    batch = torch.randn(sizes)
+    torch.testing.assert_close(rekindle.vmap(program)(batch), torch.stack([program(x) for x in batch]))

@@ -1,4 +1,5 @@
-"""The gradients of operators that need rules of their own. Most of them are operators of ``autodiff``."""
+"""Batching rules of backward operators, and of operators that save values for them. Most are operators of
+``autodiff``."""
 
 from __future__ import annotations
 

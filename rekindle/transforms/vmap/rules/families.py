@@ -1,7 +1,7 @@
 """Rules that whole families of operators share: which operators, and how the rule follows from the schema.
 
-Every function here writes the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules` documents its
-syntax.
+The functions in :data:`FAMILIES` write the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules`
+documents its syntax.
 """
 
 from __future__ import annotations
@@ -61,24 +61,27 @@ def _in_place(schema: FunctionSchema, names: list[str]) -> str | None:
 
 
 def along(schema: FunctionSchema) -> str:
-    """Return the source of the rule for an operator along ``dim`` whose results have the sizes of ``self``."""
+    """Return the source of the rule for an operator along ``dim`` whose results have the rank of ``self``."""
     made = call(schema, self="lifted(self)", dim="inner(self, dim)")
     return _lowered(schema, made)
 
 
 def reducing(schema: FunctionSchema) -> str:
     """Return the source of the rule for an operator that removes ``dim`` (a number, a list, or all if None), or keeps
-    it with size 1 for ``keepdim``."""
+    each of these dimensions with size 1 for ``keepdim``."""
     (dim,) = (argument for argument in schema.arguments if argument.name == "dim")
     kind = str(dim.type)
     if kind == "int":
         where = "inner(self, dim)"
     elif kind in ("int?", "Optional[int]"):
-        where = "1 if dim is None else inner(self, dim)"
-        made = call(schema, self="flat(self) if dim is None else lifted(self)", dim="where", keepdim="keepdim")
-        return f"    where = {where}\n    assert not keepdim or dim is not None\n" + _lowered(schema, made)
+        made = call(schema, self="flat(self) if dim is None else lifted(self)", dim="where", keepdim="keeps")
+        return (
+            "    where = 1 if dim is None else inner(self, dim)\n    keeps = keepdim and dim is not None\n"
+            f"    result = {made}\n"
+            "    return lowered(result, self) if keeps or not keepdim else with_dimensions(result, self.dim() - 1)\n"
+        )
     else:
-        where = "inner_or_every(lifted(self), dim)" if "Optional" in kind or "?" in kind else _listed()
+        where = _listed()
     return _lowered(schema, call(schema, self="lifted(self)", dim=where))
 
 
@@ -168,7 +171,7 @@ FAMILIES: Final[tuple[tuple[Callable[[FunctionSchema], str | None], str], ...]] 
         nanmean argmax argmin median.dim nanmedian.dim mode kthvalue logsumexp var.dim var.correction std.dim
         std.correction var_mean.correction std_mean.correction var_mean.dim std_mean.dim norm.ScalarOpt_dim
         norm.ScalarOpt_dim_dtype count_nonzero.dim_IntList special_logsumexp linalg_vector_norm quantile.scalar
-        quantile nanquantile.scalar nanquantile
+        nanquantile.scalar
         """,
     ),
     (flattened, "prod all any"),

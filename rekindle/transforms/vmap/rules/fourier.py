@@ -1,4 +1,4 @@
-"""Fourier transforms."""
+"""Batching rules of Fourier transforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers of batching rules."""
+"""Functions that batching rules and the batcher call."""
 
 from __future__ import annotations
 

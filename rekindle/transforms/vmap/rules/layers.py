@@ -1,4 +1,5 @@
-"""Convolutions, pooling, normalization, attention: they know one batch already, to which the examples are added."""
+"""Batching rules of convolutions, normalization, attention and padding. Most operators have one batch dimension
+already, with which the examples are merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses: computed for each element, and reduced for each example."""
+"""Batching rules of losses: computed for each element, and reduced for each example."""
 
 from __future__ import annotations
 

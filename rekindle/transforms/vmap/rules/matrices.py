@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, and what solves equations with them."""
+"""Batching rules of products of matrices and vectors, distances and ``einsum``."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ batch equal(self, other):
 UNCHANGED: Final = queries_of(
     *(Trait.READS_DTYPE, Trait.READS_DEVICE, Trait.READS_LAYOUT, Trait.READS_REQUIRES_GRAD, Trait.READS_IDENTITY)
 )
-"""Property queries of what is the same for a batch as for an example: all but sizes and strides."""
+"""Property queries of what is the same for a batch as for an example: all but ranks, sizes and strides."""
 
 SCALARS: Final[dict[str, str]] = {
     **{
@@ -101,5 +101,5 @@ SCALARS: Final[dict[str, str]] = {
     "prim::abs.int": "torch.abs({0})",
     "prim::abs.float": "torch.abs({0})",
 }
-"""Computations with numbers, where at least one is a number for each example. All of it is exact: ints are int64, as
-they are in programs, and floats float64."""
+"""Computations with numbers, where at least one is a number for each example. Ints are int64, which is
+exact unless they overflow, and floats are float64."""

@@ -1,4 +1,4 @@
-"""Random numbers: drawn once for all examples, or for each. ``same`` selects between them."""
+"""Batching rules of random numbers: drawn once for all examples, or for each. ``same`` selects between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views and other ways to arrange the same numbers."""
+"""Batching rules of views, and of other operators that rearrange or repeat elements."""
 
 from __future__ import annotations
 
