@@ -36,7 +36,7 @@ from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, CPU_ARITHMETIC, GPU
 from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest
 from rekindle.codegen.loop_ir.scalar_types import ScalarType, arithmetic_type
 from rekindle.codegen.matmul import product_nest
-from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget, nest_of, shared_nests
+from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget, nest_of, shared_nests, split_groups
 from rekindle.codegen.operators import (
     COMPOSITES,
     JOINS,
@@ -73,7 +73,7 @@ from rekindle.codegen.value_descriptors import (
 )
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.registry import REGISTRY
-from rekindle.ir.scalar_types import DTYPES
+from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
 from rekindle.ir.types import TensorType
 
 
@@ -141,7 +141,7 @@ class _NestSequence:
         materialized first."""
         unwritten: dict[StoreTarget, int] = {}
         for group in shared_nests(targets):
-            self._nest([store if target.is_concat else store.by_groups(self.materialized) for target, store in group])
+            self._nest([store for _, store in group])
             for target, _ in group:
                 unwritten[target] = unwritten.get(target, len(target.parts())) - 1
                 is_computed = not isinstance(target.value, Input | ViewValue | FlattenedRows)
@@ -158,7 +158,8 @@ class _NestSequence:
                     self.parameters += numbers
                 return
             self._keep(first.value)
-        builder = self._retried(targets, lambda: nest_of(targets, self.materialized, self.arithmetic))
+        split = split_groups(targets, self.materialized)
+        builder = self._retried(targets, lambda: nest_of(split, self.materialized, self.arithmetic))
         nest, numbers = builder.nest()
         if 0 not in builder.layout.sizes:
             self.nests.append(nest)
@@ -168,14 +169,14 @@ class _NestSequence:
         """Return the result of ``make``. If it needs a value in memory, materialize the value and retry.
 
         Raises:
-            NeedsMaterialization: the value is in memory already, or is itself a target.
+            NeedsMaterialization: the value is in memory already, or is itself the only target.
         """
         while True:
             try:
                 return make()
             except NeedsMaterialization as error:
                 value = error.value
-                if value in self.materialized or any(value is target.value for target in targets):
+                if value in self.materialized or [value] == [target.value for target in targets]:
                     raise
                 self._keep(value)
 
@@ -476,8 +477,7 @@ class _Lowering:
         is_whole = not (own.is_floating_point or own.is_complex)
         return torch.int64 if rule.result is ResultDtype.SUM and is_whole else own
 
-    @staticmethod
-    def _joined(name: str, arguments: list[Any]) -> Concat:
+    def _joined(self, name: str, arguments: list[Any]) -> Concat:
         given: list[Any] = arguments[0]
         if not all(isinstance(part, Tensor) and part.layout.rank for part in given):
             raise Unsupported("parts that are none, or without dimensions")
@@ -501,7 +501,15 @@ class _Lowering:
         scalar_of(dtype)
         whole = (*sizes[:dim], length, *sizes[dim + 1 :])
         layout = Layout(whole, _joined_strides(whole, [part.layout for part in parts]), dtype)
-        return Concat(layout, tuple(filled or parts), dim)
+        return Concat(layout, tuple(self._converted(part, dtype) for part in filled or parts), dim)
+
+    def _converted(self, part: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return a part of a concatenation of this ``dtype``. A part that is itself a concatenation is converted: its
+        own parts are rounded to its dtype first."""
+        if not isinstance(part, Concat) or part.layout.dtype is dtype:
+            return part
+        converted: Tensor = self._emit("to.dtype", part, DTYPE_NUMBERS[dtype])
+        return converted
 
     def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
         """Return a matrix product, with a bias or other summand added if the operator has one.

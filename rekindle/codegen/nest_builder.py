@@ -68,23 +68,6 @@ class StoreTarget:
     layout: Layout
     offset: int = 0
 
-    def by_groups(self, materialized: Container[Tensor]) -> StoreTarget:
-        """Return the target with the groups of channels of ``value`` as a dimension of their own, if it has groups.
-        Then groups are loops, whose rows can be reduced."""
-        sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
-        for each in producers_of(self.value, materialized):
-            if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
-                inner = each.channels
-                split = Layout(
-                    (sizes[0], sizes[1] // inner, inner, *sizes[2:]),
-                    (strides[0], strides[1] * inner, strides[1], *strides[2:]),
-                    dtype,
-                )
-                return StoreTarget(
-                    self.buffer, ViewValue(split, self.value, grouping(len(sizes), inner)), split, self.offset
-                )
-        return self
-
     @property
     def is_concat(self) -> bool:
         return isinstance(self.value, Concat)
@@ -121,6 +104,36 @@ def shared_nests(targets: Sequence[StoreTarget]) -> list[list[tuple[StoreTarget,
             else:
                 nests.append(own)
     return [nest.members for nest in nests]
+
+
+def split_groups(targets: Sequence[StoreTarget], materialized: Container[Tensor]) -> list[StoreTarget]:
+    """Return ``targets``, which have the same sizes and share a nest, with the groups of channels as a dimension of
+    their own, if the rows of the nest are those of groups. Then groups are loops, whose rows can be reduced.
+
+    All targets are split, and alike, because one nest writes them. Groups of another number are materialized.
+    """
+    sizes = targets[0].layout.sizes
+    for target in targets:
+        for each in producers_of(target.value, materialized):
+            if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
+                return [_split(split, each.channels) for split in targets]
+            if isinstance(each, RowOpResult):
+                return list(targets)
+    return list(targets)
+
+
+def _split(target: StoreTarget, inner: int) -> StoreTarget:
+    """Return ``target`` with its channels as two dimensions: groups, and the ``inner`` channels of a group."""
+    sizes, strides = target.layout.sizes, target.layout.strides
+    layout = Layout(
+        (sizes[0], sizes[1] // inner, inner, *sizes[2:]),
+        (strides[0], strides[1] * inner, strides[1], *strides[2:]),
+        target.layout.dtype,
+    )
+    value = ViewValue(
+        Layout(layout.sizes, layout.strides, target.value.layout.dtype), target.value, grouping(len(sizes), inner)
+    )
+    return StoreTarget(target.buffer, value, layout, target.offset)
 
 
 class _SharedNest:

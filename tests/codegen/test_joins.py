@@ -38,6 +38,17 @@ graph(%x : Tensor, %y : Tensor):
   return (%d, %f, %g)
 """
 
+TWICE = """
+graph(%x : Tensor, %y : Tensor, %z : Tensor):
+  %d : int = prim::Constant[value=0]()
+  %a : Tensor = aten::neg(%x)
+  %l : Tensor[] = prim::ListConstruct(%a, %y)
+  %b : Tensor = aten::cat(%l, %d)
+  %m : Tensor[] = prim::ListConstruct(%b, %b, %z)
+  %c : Tensor = aten::cat(%m, %d)
+  return (%c)
+"""
+
 GRADIENTS = """
 graph(%x : Tensor, %y : Tensor):
   %size : int[] = prim::Constant[value=SIZE]()
@@ -60,6 +71,13 @@ def test_parts_are_written_to_their_places(golden: GoldenTexts) -> None:
     graph = graph_of(JOINED, DIM=1, KIND="cat")
     lowered = lower(graph, layouts([torch.empty(4, size) for size in (1, 2, 3)]))
     golden("codegen/joins", kernel_text(lowered.kernel))
+
+
+def test_parts_are_rounded_to_the_dtypes_of_all_results() -> None:
+    """The integers to half precision or float32, before the second concatenation converts them."""
+    for first, wider in ((4090, torch.float16), (2**24, torch.float32)):
+        last = torch.randn(3, dtype=torch.float64)
+        check(parse_graph(TWICE.lstrip()), torch.arange(first, first + 30), torch.randn(4, dtype=wider), last)
 
 
 def test_what_is_joined_is_used() -> None:

@@ -47,6 +47,19 @@ graph(%x : Tensor, %w : Tensor, %b : Tensor):
   return (%z)
 """
 
+SEVERAL_BY_GROUPS = """
+graph(%x : Tensor, %w : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
+  %three : int = prim::Constant[value=3]()
+  %true : bool = prim::Constant[value=1]()
+  %eps : float = prim::Constant[value=1e-05]()
+  %y : Tensor = aten::group_norm(%x, %two, %w, %w, %eps, %true)
+  %z : Tensor = aten::group_norm(%x, %three, %w, %w, %eps, %true)
+  RESULTS
+"""
+
 SHAPES = ((2, 6, 5, 7), (3, 6, 40), (4, 6, 2, 3, 4))
 
 
@@ -69,6 +82,33 @@ def test_by_groups(groups: int) -> None:
     graph = graph_of(GROUP, GROUPS=groups)
     for shape in SHAPES:
         check(graph, torch.randn(shape), *of_channels(2, 6))
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        """%l : Tensor[] = prim::ListConstruct(%y, %x)
+  %c : Tensor = aten::cat(%l, %zero)
+  return (%y, %c)""",
+        """%r : Tensor = aten::relu(%y)
+  %l : Tensor[] = prim::ListConstruct(%y, %r, %z)
+  %c : Tensor = aten::cat(%l, %one)
+  return (%c, %r, %z)""",
+        """%a : Tensor = aten::add(%y, %z, %one)
+  %b : Tensor = aten::mul(%z, %y)
+  return (%a, %b)""",
+        """%n : NoneType = prim::Constant()
+  %s : Tensor = aten::softmax(%y, %one, %n)
+  %a : Tensor = aten::add(%y, %s, %one)
+  return (%s, %a)""",
+    ],
+    ids=["a part that is a result", "parts", "other groups", "rows across groups"],
+)
+def test_several_results_by_groups(results: str) -> None:
+    """One nest writes them, whose loops over groups all of them share."""
+    torch.manual_seed(0)
+    for shape in (*SHAPES, (2, 6, 20)):
+        check(graph_of(SEVERAL_BY_GROUPS, RESULTS=results), torch.randn(shape), *of_channels(1, 6))
 
 
 def test_by_channels() -> None:

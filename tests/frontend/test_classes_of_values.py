@@ -71,6 +71,22 @@ def refined(x: Optional[list[int]]) -> int:
     return 0
 
 
+def list_as_tuple_of_any_length(x: Optional[list[int]]) -> bool:
+    return rekindle.isinstance(x, Tuple[int, ...])
+
+
+def tuple_of_any_length(x: Tuple[int, ...]) -> tuple[bool, bool, bool]:
+    return rekindle.isinstance(x, List[int]), rekindle.isinstance(x, Tuple[int, ...]), isinstance(x, tuple)
+
+
+def pair_as_tuple_of_any_length(x: Union[Tuple[int, str], Tuple[int, int], List[int], int]) -> int:
+    if rekindle.isinstance(x, Tuple[int, ...]):
+        return 1
+    if rekindle.isinstance(x, (int, List[int])):
+        return 3
+    return len(x)
+
+
 PROGRAMS: list[tuple[Callable[[Any], Any], list[Any]]] = [
     (list_of_any, [[1], (1,), 1, None, "a"]),
     (tuple_of_any, [[1], (1,), 1]),
@@ -85,6 +101,9 @@ PROGRAMS: list[tuple[Callable[[Any], Any], list[Any]]] = [
     (one_of_two, [[1], 1]),
     (dict_or_tensor, [{"a": torch.ones(2)}, torch.zeros(2)]),
     (refined, [[5], None]),
+    (list_as_tuple_of_any_length, [[1], [], None]),
+    (tuple_of_any_length, [(1,), ()]),
+    (pair_as_tuple_of_any_length, [(1, "a"), (1, 2), [1], 7]),
 ]
 
 
@@ -108,7 +127,33 @@ def optional_of_any(x: Any) -> bool:
     return isinstance(x, Optional)  # type: ignore[arg-type]
 
 
+def any_as_tuple_of_any_length(x: Any) -> bool:
+    return rekindle.isinstance(x, Tuple[int, ...])
+
+
+def any_as_size(x: Any) -> bool:
+    return isinstance(x, torch.Size)
+
+
+def tuple_of_any_length_as_pair(x: Tuple[int, ...]) -> bool:
+    return rekindle.isinstance(x, Tuple[int, int])
+
+
+def pair_of_several_types(x: Tuple[Union[int, str], int]) -> bool:
+    return rekindle.isinstance(x, Tuple[int, ...])
+
+
 REFUSED = [
+    (any_as_tuple_of_any_length, "whether a value of type Any is an instance of Tuple[int, ...] cannot be asked"),
+    (any_as_size, "whether a value of type Any is an instance of torch.Size cannot be asked"),
+    (
+        tuple_of_any_length_as_pair,
+        "whether a value of type Tuple[int, ...] is an instance of Tuple[int, int] cannot be asked",
+    ),
+    (
+        pair_of_several_types,
+        "whether a value of type Tuple[Union[int, str], int] is an instance of Tuple[int, ...] cannot be asked",
+    ),
     (sequence_of_any, "whether a value of type Any is an instance of 'Sequence' cannot be asked"),
     (dict_of_any, "whether a value of type Any is an instance of 'dict' cannot be asked"),
     (optional_of_any, "'Optional' needs the types of its elements here"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, List, Union
 
 import pytest
+import torch
 
 import rekindle
 from rekindle.errors import TypeMismatchError
@@ -76,3 +77,45 @@ def test_numbers(program: Callable[..., Any], message: str) -> None:
     with pytest.raises(TypeMismatchError) as caught:
         rekindle.script(program)
     assert str(caught.value).splitlines()[0] == message
+
+
+def length_of_any(x: Any):
+    return len(x)
+
+
+def length_of_a_union(x: Union[List[int], str]):
+    return len(x)
+
+
+def length_of_some_list(x: Any):
+    return len(x) if isinstance(x, list) else 0
+
+
+def length_of_a_device(x: torch.device):
+    return len(x)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (length_of_any, "the length of a value of type Any depends on its class"),
+        (length_of_a_union, "the length of a value of type Union[List[int], str] depends on its class"),
+        (length_of_some_list, "the length of a value of type list depends on its class"),
+        (length_of_a_device, "object of type 'torch.device' has no len()"),
+    ],
+)
+def test_lengths_of_what_is_not_a_container(program: Callable[..., Any], message: str) -> None:
+    """The operator would return 1: it accepts a value as a list of one item."""
+    with pytest.raises(TypeMismatchError) as caught:
+        rekindle.script(program)
+    assert str(caught.value).splitlines()[0] == message
+
+
+def length_of_a_refined_value(x: Union[List[int], str, int]):
+    return len(x) if isinstance(x, str) else len(x) + 10 if isinstance(x, list) else x
+
+
+def test_lengths_of_refined_values() -> None:
+    compiled = rekindle.script(length_of_a_refined_value)
+    for value in ("abc", [1, 2], 7):
+        assert compiled(value) == length_of_a_refined_value(value)

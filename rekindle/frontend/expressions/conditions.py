@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 from typing import Any, Final
@@ -400,6 +400,7 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
     types = _members(_types_tested(emitter, value.type, classes))
     if not types:
         return static_condition(emitter, call.range, False)
+    _check_open_tuples(value.type, types, classes.range)
     yes: list[Type] = []
     no: list[Type] = []
     for part in union_members(value.type):
@@ -412,12 +413,45 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
         maybe.append(BOOL)  # True is an instance of int, too
     if not yes and not maybe:
         return static_condition(emitter, call.range, False, RefinementSet({}, dict.fromkeys(names, value.type)))
-    wanted = [*types]  # to the IR a tuple of any length is a list
+    wanted = [type for type in types if type in maybe or not _is_open_tuple(type)]
+    if any(map(_is_open_tuple, types)):
+        wanted += [part for part in yes if isinstance(part, TupleType)]
+    # to the IR a tuple of any length is a list
     wanted += [ListType(part.element) for part in yes if isinstance(part, ListType) and part.is_tuple]
     node = emitter.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": wanted})
     positive, negative = union((*yes, *maybe)), union(no)
     refinements = RefinementSet(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
     return CondValue(node.output, refinements)
+
+
+def _check_open_tuples(tested: Type, types: Sequence[Type], range: SourceRange) -> None:
+    """Check that the type ``tested`` shows which values are tuples of variable length, if ``types`` has such tuples.
+
+    Raises:
+        UnsupportedError: it does not. At run time, such tuples are lists.
+    """
+    for type in types:
+        for part in union_members(tested):
+            if (part == ANY and _has_open_tuple(type)) or _depends_on_items(part, type):
+                raise UnsupportedError(
+                    f"whether a value of type {part.annotation} is an instance of {type.annotation} cannot be asked",
+                    range,
+                    hint="ask for tuple, or for the length and the items",
+                )
+
+
+def _depends_on_items(part: Type, type: Type) -> bool:
+    """Return whether the items, or their number, determine whether values of the type ``part`` are instances of
+    ``type``, where one of the two is a tuple of variable length."""
+    if isinstance(part, ListType) and part.is_tuple and isinstance(type, TupleType):
+        return all(_possibly(part.element, item) for item in type.elements)
+    if isinstance(part, TupleType) and isinstance(type, ListType) and type.is_tuple:
+        return not _is_tuple_of(part, type) and all(_possibly(item, type.element) for item in part.elements)
+    return False
+
+
+def _has_open_tuple(type: Type) -> bool:
+    return _is_open_tuple(type) or any(map(_has_open_tuple, type.contained))
 
 
 def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
@@ -615,7 +649,7 @@ def _members(types: list[Type]) -> list[Type]:
 def _certainly(part: Type, types: list[Type]) -> bool:
     """Return whether every value of type ``part`` is an instance of one of ``types``. A bool is an int to Python's
     isinstance."""
-    if _is_open_tuple(part) or any(_is_open_tuple(type) for type in types):
+    if _is_open_tuple(part) or (isinstance(part, (ListType, TupleType)) and any(map(_is_open_tuple, types))):
         return any(_is_tuple_of(part, type) for type in types)
     if is_open_named_tuple(part) and any(isinstance(type, TupleType) and type.python_class for type in types):
         return False  # whatever the type says, which of the classes in torch.return_types it is shows at run time
@@ -636,8 +670,12 @@ def _is_open_tuple(type: Type) -> bool:
 
 def _is_tuple_of(part: Type, wanted: Type) -> bool:
     """Return whether values of the type ``part`` are instances of the Python class that ``wanted`` names, where one of
-    the two is the list type of a tuple of variable length. Such tuples and ``torch.Size`` are instances of ``tuple``,
-    not ``list``."""
+    the two, or another class that is tested, is the list type of a tuple of variable length. Such tuples,
+    ``torch.Size`` and tuples of known length are instances of ``tuple``, not ``list``."""
+    if isinstance(part, TupleType):
+        if not isinstance(wanted, ListType):
+            return part.is_subtype_of(wanted)
+        return wanted.python == "tuple" and all(item.is_subtype_of(wanted.element) for item in part.elements)
     if not isinstance(part, ListType):
         return False
     if isinstance(wanted, ListType):
@@ -663,6 +701,8 @@ def _possibly(part: Type, type: Type) -> bool:
         return type.kind in ("BoolType", "IntType", "FloatType", "ComplexType")
     if is_open_named_tuple(part) and isinstance(part, TupleType) and isinstance(type, TupleType):
         return part.fields == type.fields
+    if isinstance(part, ListType) and isinstance(type, ListType) and part.is_tuple != type.is_tuple:
+        return False
     return type.is_subtype_of(part)
 
 
