@@ -18,13 +18,13 @@ from rekindle.ir import subgraph_execution
 from tests.support.golden import REGENERATE, GoldenTexts
 from tests.support.independence import forbidden_torchscript
 from tests.support.seeds import SEED, seed_everything
-from tests.support.shares import VARIABLE, keep_shares, share_seed
+from tests.support.shares import VARIABLE, keep_shares, share_number, share_seed
 from tests.versions import matrix
 
 # Every graph is verified after it is made and after each pass.
 os.environ["REKINDLE_VERIFY"] = "1"
-# First calls run what later calls run: backward graphs, and products that were measured beside BLAS.
-subgraph_execution.DEFER_FIRST_CALLS = False
+# For every second commit first calls run what later calls run: backward graphs, and products measured beside BLAS.
+subgraph_execution.DEFER_FIRST_CALLS = share_number(2) == 1
 
 # "fixed" derives the examples of a test from the test itself, so that a run repeats the one before.
 # `--hypothesis-profile=explore` looks elsewhere each time, and `--hypothesis-seed=N` beside it where you choose.
