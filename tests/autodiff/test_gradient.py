@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
+import rekindle.runtime.executor  # noqa: F401  (runs graphs)
 from rekindle.autodiff import differentiate
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.text.printer import print_graph
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import TENSOR, TensorType
 from rekindle.ir.verifier import verify
 from tests.autodiff.graphs import graph_of
 from tests.overview_programs import lstm_cell
@@ -162,3 +163,20 @@ def test_what_a_product_reads_is_saved(program: Callable[..., Any], saved: set[s
     found = differentiate(graph_of(program), [True, True, True])
     residuals = [value for value in found.forward.outputs[found.results :] if isinstance(value.type, TensorType)]
     assert {value.node.kind for value in residuals} == saved
+
+
+def test_a_chain_that_is_longer_than_the_stack_is_recomputed() -> None:
+    graph = Graph()
+    x, y = graph.add_input(type=TENSOR), graph.add_input(type=TENSOR)
+    found = x
+    for _ in range(700):
+        found = graph.insert("aten::sin", [graph.insert("aten::mul", [found, y])])
+    graph.add_output(found)
+    run = DifferentiableOperation(graph)
+    leaves = [torch.rand(3, dtype=torch.double, requires_grad=True) for _ in range(2)]
+    expected = leaves[0]
+    for _ in range(700):
+        expected = torch.sin(expected * leaves[1])
+    for _ in range(3):
+        grads = torch.autograd.grad(run(*leaves).sum(), leaves)
+        torch.testing.assert_close(grads, torch.autograd.grad(expected.sum(), leaves, retain_graph=True))

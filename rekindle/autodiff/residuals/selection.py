@@ -236,19 +236,23 @@ def _rematerialize(
     """The first node of each block in which values are recomputed."""
 
     def local(there: Value) -> Value:
-        found = here.get(there)
-        if found is not None:
-            return found
-        node = there.node
-        if is_recomputed(there) or node.kind == "prim::Constant":
-            block = scopes[block_of(there)].block
-            place = first.setdefault(block, block.return_node.next)
-            clone = graph.create_clone(node, local).insert_before(place)
-            here.update(zip(node.outputs, clone.outputs, strict=True))
-            return here[there]
-        found = here[there] = graph.add_input(type=there.type)
-        mirrored[found] = there
-        return found
+        pending = [there]  # a chain of operators may be longer than Python's stack
+        while pending:
+            wanted = pending[-1]
+            node = wanted.node
+            if wanted in here:
+                pending.pop()
+            elif not is_recomputed(wanted) and node.kind != "prim::Constant":
+                found = here[wanted] = graph.add_input(type=wanted.type)
+                mirrored[found] = wanted
+            elif missing := [value for value in node.inputs if value not in here]:
+                pending.extend(reversed(missing))
+            else:
+                block = scopes[block_of(wanted)].block
+                place = first.setdefault(block, block.return_node.next)
+                clone = graph.create_clone(node, here.__getitem__).insert_before(place)
+                here.update(zip(node.outputs, clone.outputs, strict=True))
+        return here[there]
 
     for value, there in recomputed.items():
         if value.has_uses:
