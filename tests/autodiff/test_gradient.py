@@ -180,3 +180,19 @@ def test_a_chain_that_is_longer_than_the_stack_is_recomputed() -> None:
     for _ in range(3):
         grads = torch.autograd.grad(run(*leaves).sum(), leaves)
         torch.testing.assert_close(grads, torch.autograd.grad(expected.sum(), leaves, retain_graph=True))
+
+
+def power_of_a_tensor(x: Tensor, y: Tensor) -> Tensor:
+    return torch.float_power(x, y) + torch.float_power(x, 2.0) * torch.float_power(2.0, y)
+
+
+def test_float_power_is_computed_in_float64() -> None:
+    run = DifferentiableOperation(graph_of(power_of_a_tensor))
+    for dtype in (torch.float32, torch.float64):
+        leaves = [torch.rand(3, dtype=dtype, requires_grad=True) for _ in range(2)]
+        for _ in range(3):
+            found, expected = run(*leaves), power_of_a_tensor(*leaves)
+            torch.testing.assert_close(found, expected)
+            torch.testing.assert_close(
+                torch.autograd.grad(found.sum(), leaves), torch.autograd.grad(expected.sum(), leaves)
+            )

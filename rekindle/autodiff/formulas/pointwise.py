@@ -339,13 +339,13 @@ composite ldexp.Tensor(self, other):
     return self * torch.pow(2.0, other)
 
 composite float_power.Tensor_Scalar(self, exponent):
-    return torch.pow(self.to(7), exponent)
+    return torch.pow(self.to(dtype=7), exponent)
 
 composite float_power.Tensor_Tensor(self, exponent):
-    return torch.pow(self.to(7), exponent.to(7))
+    return torch.pow(self.to(dtype=7), exponent.to(dtype=7))
 
 composite float_power.Scalar(self, exponent):
-    return torch.pow(self, exponent.to(7))
+    return torch.pow(self, exponent.to(dtype=7))
 
 backward angle(grad) -> self:
     return torch.zeros_like(grad)
