@@ -10,9 +10,14 @@ from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.verifier import verify
 
 
+def kind_of(operator: str) -> str:
+    """Return the kind of the operator that formulas call ``operator``: ``own.attention`` is ``autodiff::attention``."""
+    return f"autodiff::{operator.removeprefix('own.')}" if operator.startswith("own.") else f"aten::{operator}"
+
+
 def formula(operator: str) -> Formula:
-    found = REGISTRY.find(f"aten::{operator}")
-    assert found is not None, f"there is no operator aten::{operator}"
+    found = REGISTRY.find(kind_of(operator))
+    assert found is not None, f"there is no operator {kind_of(operator)}"
     return Formula(found.schema, _index().definitions[operator])
 
 
@@ -33,7 +38,7 @@ def test_formula_compiles(operator: str) -> None:
 
 @pytest.mark.parametrize("operator", sorted(_index().constants))
 def test_constants_are_operators(operator: str) -> None:
-    assert REGISTRY.find(f"aten::{operator}") is not None
+    assert REGISTRY.find(kind_of(operator)) is not None
     assert operator not in _index().definitions
 
 
