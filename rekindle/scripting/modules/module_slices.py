@@ -19,10 +19,7 @@ class ModuleSlice(SugaredTuple):
     def __init__(self, items: Sequence[SugaredValue], container: type) -> None:
         super().__init__(items)
         self.container = container
-
-    @property
-    def description(self) -> str:  # type: ignore[override]
-        return f"a slice of a {self.container.__name__}"
+        self.description = f"a slice of a {container.__name__}"
 
     @property
     def known_length(self) -> int | None:
