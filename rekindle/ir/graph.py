@@ -569,7 +569,7 @@ class Graph:
 
     def note_change(self) -> None:
         """Call the callbacks that :meth:`watch` registered, and unregister them. The methods that change inputs,
-        outputs, attributes, types or the order of nodes call it, except :meth:`Value.copy_metadata`."""
+        outputs, attributes, types or the order of nodes call it, except ``Value.copy_metadata``."""
         watchers = self._watchers[:]
         self._watchers.clear()
         for each in watchers:
