@@ -10,8 +10,8 @@ backward graphs that PyTorch's autograd is given, and the program for a batch. W
   that leave or come, and runs the program on copies of its example where that decides a branch; loading an archive
   measures its tensors by their meta kernels (:mod:`rekindle.archive.budget`). Neither compiles anything. What an export
   compiles before, it compiles as a call does.
-- When a program first calls a kernel, and not before, the layout of Tensors in memory is read from a few that are made
-  for this (:mod:`rekindle.codegen.llvm.tensor_abi`), once in a process. It has nothing to do with any program.
+- The layout of Tensors in memory is read from a few that are made for this, once in a process and in a thread of its
+  own (:mod:`rekindle.codegen.llvm.tensor_abi`). It has nothing to do with any program.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Native code that takes Tensors as Python has them reads these fields. They are s
 here, whose class, address and dispatch keys are known; where one is not found in exactly one place, there is no such
 code, and kernels are called through Python.
 
-The probe runs once in a process, when a compiled program first calls a kernel, and not while anything is compiled. It
-learns of this build of torch and Python, never of a program: no operator of a program runs, no argument is looked at,
-and no fact about types or shapes follows from it.
+The probe runs once in a process, when the first kernel is called or the first native plan is made, and in a thread of
+its own, so that no mode of the caller has a say in what is found. It learns of this build of torch and Python, never of
+a program: no operator of a program runs, no argument is looked at, and no fact about types or shapes follows from it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import ctypes
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -85,7 +86,9 @@ def tensor_objects() -> TensorObjects | None:
     if classes != [id(Tensor), id(torch.nn.Parameter)]:
         return None
     try:
-        return _look()
+        # Inference mode, a default device and modes that intercept operators are those of a thread: a new one has none.
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(_look).result()
     except (AttributeError, RuntimeError):  # what is asked of torch here is nothing that it promises
         return None
 
