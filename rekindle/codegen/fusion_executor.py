@@ -27,6 +27,7 @@ from rekindle.codegen.fusible import DEVICE_TYPES, is_left_to_libraries
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.host_scalars import on_one_device
 from rekindle.codegen.layout import Layout
+from rekindle.codegen.llvm import call_sites
 from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
@@ -43,8 +44,9 @@ from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 MAX_LAUNCHES: Final = 64
 """Maximum number of layout combinations that a group caches."""
-MAX_KERNELS: Final = 32
-"""Maximum number of attempts of a group to compile a kernel."""
+MAX_KERNELS: Final = call_sites.MAX_LAUNCHES
+"""Maximum number of attempts of a group to compile a kernel. Its native call site holds as many, so that none of them is
+evicted: calls for which it was compiled would be dispatched by Python from then on."""
 _REFUSED: Final = 4
 """Number of attempts that a failed compilation counts for."""
 
