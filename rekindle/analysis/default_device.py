@@ -2,7 +2,7 @@
 
 ``torch.set_default_device`` and ``with torch.device(...)`` push a function mode, which passes the device to functions
 that create tensors. A function mode intercepts every operator, so that no native plan and no kernel runs under it. But
-default devices are no part of compiled programs: as in TorchScript, ``torch.zeros`` is on the CPU where no device is
+compiled programs do not depend on default devices: as in TorchScript, ``torch.zeros`` is on the CPU where no device is
 given. So the mode makes no difference to most graphs. Code that falls back because of it checks
 :func:`is_sole_function_mode` and :func:`may_read_default_device`, and calls itself again by :func:`run_outside`. Calls
 without a mode pay nothing.
