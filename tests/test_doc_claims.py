@@ -1,4 +1,4 @@
-"""The lists and numbers of the documentation are those of the code. Each is derived here, and compared with its page."""
+"""The lists and numbers of the documentation are those of the code. Each is derived here, and compared with a page."""
 
 from __future__ import annotations
 
@@ -258,6 +258,11 @@ def test_tables_of_folders() -> None:
     # What analysis may import is restricted by a contract of its own, so that it may come before or after the frontend.
     level = {name: number for number, layer in enumerate(layers) for name in layer}
     assert {*level} == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    line = re.search(
+        r"^errors, syntax, .*\n.*cli$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert line is not None
+    assert sorted(re.split(r", | \| ", line[0].replace("\n", " "))) == sorted(level)
     for name, head in (("docs/architecture", "| folder | question |"), ("README", "| folder | what it does |")):
         listed = [each.rstrip("/") for each in first_names(name, head)]
         assert [level[each] for each in listed] == sorted(level.values())
