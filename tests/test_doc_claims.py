@@ -40,12 +40,17 @@ from rekindle.runtime.native_plans.self_test import TESTED
 from rekindle.runtime.strategies import graph_cache
 from rekindle.training.update_rules import RULES
 from rekindle.transforms.rewriting.builtin_rules import LIBRARY
+from tests.archive.hostile.test_mutants import COUNT as MUTANTS
 
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = ROOT / "rekindle"
 DOCS: Final = ROOT / "docs"
 PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
-WORDS: Final = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
+WORDS: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+).split()
+RELEASES_WITH_ARCHIVES: Final = len([*(ROOT / "tests" / "archive" / "golden").glob("torch-*")])
 
 OF_COMPOSITES: Final = [name.removeprefix("aten::") for name in composites.COMPOSITES if name.startswith("aten::")]
 OTHER_LOSSES: Final = {
@@ -82,6 +87,9 @@ NUMBERS: Final = [
     ("kernels", "Then {} queries at a time", attention._BLOCK),
     ("kernels", "{} keys at a time", attention_ir.KEYS_AT_A_TIME),
     ("freezing", "The weights of linear maps of {:,} weights or more", pack_weights.SMALLEST_LINEAR),
+    ("archives", "Archives of {} releases are part of the tests", WORDS[RELEASES_WITH_ARCHIVES]),
+    ("safety", "Archives of {} releases of PyTorch", WORDS[RELEASES_WITH_ARCHIVES]),
+    ("safety", "a fixed set of {:,} mutants", MUTANTS),
     ("scaling", "if an input has {:,} elements or more", launch_ir.UNLOCKED_ELEMENTS),
     ("scaling", "from {:,} on", UNLOCKING_SIZE),
     ("training", "products of more than 2^{} multiplications", matmul.MAX_MULTIPLICATIONS.bit_length() - 1),
