@@ -232,8 +232,6 @@ def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
 
 def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
     range = expr.range
-    if isinstance(rhs.type, NoneType) and isinstance(without_none(lhs.type), (ListType, DictType)):
-        return emitter.insert("aten::__is__" if operator == "==" else "aten::__isnot__", range, lhs, rhs)
     if isinstance(lhs.type, DictType) and lhs.type == rhs.type and not isinstance(lhs.type.value, TensorType):
         equal = from_library(emitter, "equal_dicts", range, lhs, rhs)
         return equal if operator == "==" else emitter.insert("aten::__not__", range, equal)
@@ -243,12 +241,6 @@ def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
     if STRING in (lhs.type, rhs.type) and _never_equal(lhs.type, rhs.type):
         return emitter.graph.insert_constant(operator == "!=", range=range)
     return _equal_if_present(emitter, operator, lhs, rhs, expr)
-
-
-# ---------------------------------------------------------------------------------------------------------- slices
-
-
-# -------------------------------------------------------------------------------------------------------- builtins
 
 
 _COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType, EnumType)

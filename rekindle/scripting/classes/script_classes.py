@@ -51,7 +51,7 @@ from rekindle.scripting.annotations import (
     type_of_annotation,
 )
 from rekindle.scripting.callables.functions import record_of
-from rekindle.scripting.callables.generic_functions import may_be_generic
+from rekindle.scripting.callables.generic_functions import ANY_ANNOTATIONS, may_be_generic
 from rekindle.scripting.callables.generic_methods import MethodOfObject
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
@@ -449,9 +449,10 @@ def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
 
 def _takes_unannotated(function: FunctionType) -> bool:
     """Return whether the method has no overloads, and has a parameter other than ``self`` without an annotation, or
-    with one that is not a type."""
+    with one that is not a type, or declared Any."""
+    undeclared = (inspect.Parameter.empty, *ANY_ANNOTATIONS)
     return may_be_generic(function) and any(
-        item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
+        item.annotation in undeclared or item.name in open_parameters(function)
         for item in list(inspect.signature(function).parameters.values())[1:]
     )
 
