@@ -661,7 +661,7 @@ def _certainly(part: Type, types: list[Type]) -> bool:
     if isinstance(part, EnumType) and part.python_class is not None:  # an IntEnum is an int
         classes = tuple(_NUMBERS_AND_TEXT[type.kind] for type in types if type.kind in _NUMBERS_AND_TEXT)
         return issubclass(part.python_class, classes)
-    return part == BOOL and any(type.kind == "IntType" for type in types)
+    return part == BOOL and INT in types
 
 
 _NUMBERS_AND_TEXT: Final[dict[str, builtins.type]] = {"IntType": int, "FloatType": float, "StringType": str}
