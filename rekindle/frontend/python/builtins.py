@@ -315,6 +315,8 @@ def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
     found = emitter.emit_sugared(item)
     if isinstance(found, SimpleValue):
         xs = found.value
+    elif found.static_length == 0:
+        return SimpleValue(emitter.literal(0, call.range))
     else:
         xs = list_of(emitter, call.range, found.iterator(item.range, emitter.graph), None)
     if isinstance(xs.type, TupleType) and xs.type.elements:

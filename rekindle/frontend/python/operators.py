@@ -88,8 +88,10 @@ def operator_of_python(emitter: Emitter, operator: str, lhs: Value, rhs: Value, 
             return binary(emitter, operator, emitter.insert("aten::Int", range, lhs), rhs, expr)
         if is_open_number(lhs.type) or lhs.type == BOOL or (operator == "-" and lhs.type in _TYPED_NUMBERS):
             return _number_and_tensor(emitter, operator, lhs, rhs, expr)
-    if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
-        return from_library(emitter, "repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
+    if operator == "*" and STRING in (lhs.type, rhs.type) and not {INT, BOOL}.isdisjoint((lhs.type, rhs.type)):
+        text, count = (lhs, rhs) if lhs.type == STRING else (rhs, lhs)
+        count = emitter.insert("aten::Int", range, count) if count.type == BOOL else count
+        return from_library(emitter, "repeated_text", range, text, count)
     if operator == "in":
         if isinstance(rhs.type, TensorType):
             return from_library(emitter, "tensor_contains", range, rhs, lhs)

@@ -1,0 +1,56 @@
+"""A bool is an int where a count is asked for, and ``*args`` that are given nothing are empty, of whatever type."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.frontend.outcomes import agrees
+
+
+def counts(b: bool, s: str):
+    return (
+        *(s * b, b * s, "-" * (len(s) > 1), [1] * b, range(3)[b], sum(range(b))),
+        *(list(range(b)), list(range(b, 3)), [i for i in range(0, 3, b + 1)]),
+    )
+
+
+def total(*xs: int) -> int:
+    return sum(xs)
+
+
+def named_total(**xs: int) -> int:
+    return sum(xs.values()) + len(xs)
+
+
+def given_nothing(n: int):
+    return total(), total(1, n), total(*(1, 2)), named_total(), named_total(a=n), sum(())
+
+
+class HoldsAnything(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: Any = None
+        self.known: Dict[str, Any] = {}
+
+    def forward(self, x: Tensor):
+        self.last = x + 1
+        self.known["x"] = x
+        self.known["n"] = 3
+        return self.last, self.known
+
+
+@pytest.mark.parametrize(
+    ("program", "calls"),
+    [
+        (counts, [(True, "ab"), (False, "x")]),
+        (given_nothing, [(1,), (5,)]),
+        (HoldsAnything(), [(torch.ones(2),)]),
+    ],
+    ids=["counts", "given nothing", "holds anything"],
+)
+def test_as_eager(program: Any, calls: list[tuple[Any, ...]]) -> None:
+    agrees(program, *calls)
