@@ -49,7 +49,7 @@ class WithItsOwn:
 
 def texts(n: int, x: Optional[Tensor]):
     settings = Settings(n, x, ["a'b"], Inner())
-    print(settings, [Inner(2.0)], (Inner(1.0),))
+    print(settings, [Inner(2.0)], (Inner(1.0),))  # noqa: T201
     return (
         *(str(settings), repr(settings), f"{settings}|{settings!r}", "%s|%r" % (settings, settings)),
         *("{}".format(settings), str(Derived(n)), str(Outer.Nested(n)), str(WithItsOwn(n))),
