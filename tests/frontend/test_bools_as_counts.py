@@ -1,14 +1,17 @@
-"""A bool is an int where a count is asked for, and ``*args`` that are given nothing are empty, of whatever type."""
+"""A bool is an int where a count is asked for, ``*args`` that are given nothing are empty, of whatever type, and what
+``__exit__`` is given may be None."""
 
 from __future__ import annotations
 
+import io
 from typing import Any, Dict
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.frontend.outcomes import agrees
+import rekindle
+from tests.frontend.outcomes import agrees, outcome
 
 
 def counts(b: bool, s: str):
@@ -30,6 +33,26 @@ def given_nothing(n: int):
     return total(), total(1, n), total(*(1, 2)), named_total(), named_total(a=n), sum(())
 
 
+class Manager:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __enter__(self):
+        self.n += 1
+        return self.n
+
+    def __exit__(self, kind, error, traceback):
+        self.n += 10
+
+
+def managed(n: int):
+    manager = Manager(n)
+    with manager as k:
+        print(k, flush=True)  # noqa: T201
+    print(n, manager.n, sep=",", flush=False)  # noqa: T201
+    return k, manager.n
+
+
 class HoldsAnything(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -48,9 +71,17 @@ class HoldsAnything(nn.Module):
     [
         (counts, [(True, "ab"), (False, "x")]),
         (given_nothing, [(1,), (5,)]),
+        (managed, [(1,)]),
         (HoldsAnything(), [(torch.ones(2),)]),
     ],
-    ids=["counts", "given nothing", "holds anything"],
+    ids=["counts", "given nothing", "managed", "holds anything"],
 )
 def test_as_eager(program: Any, calls: list[tuple[Any, ...]]) -> None:
     agrees(program, *calls)
+
+
+def test_parameters_of_exit_may_be_none_after_loading() -> None:
+    file = io.BytesIO()
+    rekindle.save(rekindle.script(managed), file)
+    file.seek(0)
+    assert outcome(rekindle.load(file), (1,)) == outcome(managed, (1,))

@@ -40,7 +40,7 @@ from rekindle.frontend.sugared_values.values import FunctionValue, MethodValue, 
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.redefinition import forget_users, is_relied_on, restart_users
-from rekindle.ir.types import ClassAttribute, ClassType, Property, Type, keep_type, kept_type
+from rekindle.ir.types import ANY, ClassAttribute, ClassType, Property, Type, keep_type, kept_type
 from rekindle.program.calling import fit_value
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.runtime.calls import conversion
@@ -427,7 +427,9 @@ class _Filler:
                 )
             forms: dict[str, SugaredValue] = {"super": _Super(self, owner, declared)}
             if declared is None:
-                compile_function(record, function, self_binding=ObjectBinding(self.type), forms=forms, names=own)
+                # What __exit__ is given is None unless there is an exception.
+                shown = dict.fromkeys(_without_annotation(function), ANY) if name == "__exit__" else None
+                compile_function(record, function, shown, self_binding=ObjectBinding(self.type), forms=forms, names=own)
                 return
             shown = shown_parameters(self.cls, function)
             assumed = _without_annotation(function).difference(shown)
