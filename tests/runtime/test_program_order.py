@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 from torch import Tensor
 
 import rekindle
@@ -218,3 +219,33 @@ def test_python_is_called_before_an_error():
     with pytest.raises(RuntimeError, match="must match"):
         run(LONG, SHORT)
     assert SEEN == [8]
+
+
+def test_errors_of_hooks_for_saved_tensors_are_not_searched_for():
+    """Activation checkpointing ends the second forward pass by an exception in such a hook."""
+
+    class Done(Exception):
+        pass
+
+    def saved(tensor):
+        calls.append(tensor.shape)
+        raise Done
+
+    calls: list[torch.Size] = []
+    f = rekindle.script(product_of_equal_sizes)
+    x = LONG.clone().requires_grad_()
+    for count in range(1, 4):
+        with torch.autograd.graph.saved_tensors_hooks(saved, lambda tensor: tensor), pytest.raises(Done):
+            f(x, LONG)
+        assert len(calls) == count
+
+
+def test_checkpoints_of_programs_that_check_their_arguments():
+    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    compiled = rekindle.script(attention)
+    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    (expected,) = torch.autograd.grad(attention(x, x, x)[0].sum(), x)
+    for _ in range(4):
+        result, _ = torch.utils.checkpoint.checkpoint(compiled, x, x, x, use_reentrant=False)
+        (found,) = torch.autograd.grad(result.sum(), x)
+        torch.testing.assert_close(found, expected)
