@@ -167,6 +167,60 @@ def test_calls_that_draw_random_numbers_or_write_are_not_repeated():
         assert compiled.norm.num_batches_tracked.item() == done
 
 
+def prints_before_the_error(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x) * 2
+    print("sizes", len(y), len(t))  # noqa: T201
+    return (y + t) * y
+
+
+def prints_in_a_branch(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x) * 2
+    if len(y) > 2:
+        print("long", len(y))  # noqa: T201
+    z = (y + t) * y
+    print("not reached", len(z))  # noqa: T201
+    return z
+
+
+SEEN: list[int] = []
+
+
+@rekindle.ignore
+def seen(length: int) -> None:
+    SEEN.append(length)
+
+
+def calls_python_before_the_error(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x) * 2
+    seen(len(y))
+    return (y + t) * y
+
+
+@pytest.mark.parametrize("program", [prints_before_the_error, prints_in_a_branch])
+def test_what_is_printed_before_an_error_is_printed(program, capsys):
+    run = rekindle.script(program)
+    for _ in range(4):
+        run(LONG, LONG)
+    capsys.readouterr()
+    with pytest.raises(RuntimeError, match="must match"):
+        program(LONG, SHORT)
+    expected = capsys.readouterr().out
+    assert expected
+    with pytest.raises(RuntimeError, match="must match"):
+        run(LONG, SHORT)
+    assert capsys.readouterr().out == expected
+
+
+def test_python_is_called_before_an_error():
+    run = rekindle.script(calls_python_before_the_error)
+    for _ in range(4):
+        run(LONG, LONG)
+    SEEN.clear()
+    with pytest.raises(RuntimeError, match="must match"):
+        run(LONG, SHORT)
+    assert SEEN == [8]
+
+
 def test_errors_of_hooks_for_saved_tensors_are_not_searched_for():
     """Activation checkpointing ends the second forward pass by an exception in such a hook."""
 
