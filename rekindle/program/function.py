@@ -18,6 +18,7 @@ from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.saving import Savable
 from rekindle.program.sources.source import Constants, code_with_constants
 from rekindle.runtime.calls.arguments import binder_of
+from rekindle.runtime.executable import executable_of
 from rekindle.runtime.executor import execute
 from rekindle.runtime.interpreter.futures import Future
 
@@ -43,8 +44,9 @@ class _Compiled:
 
     @property
     def graph(self) -> Graph:
-        """The graph of the function itself, in which calls of other functions are not inlined."""
-        return self._record.graph
+        """The graph of the function itself, in which calls of other functions are not inlined. After an edit, the next
+        call verifies it."""
+        return executable_of(self._record).expose(self._record.graph)
 
     @property
     def inlined_graph(self) -> Graph:
