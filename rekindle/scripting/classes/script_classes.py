@@ -428,8 +428,8 @@ class _Filler:
             forms: dict[str, SugaredValue] = {"super": _Super(self, owner, declared)}
             if declared is None:
                 # What __exit__ is given is None unless there is an exception.
-                shown = dict.fromkeys(_without_annotation(function), ANY) if name == "__exit__" else None
-                compile_function(record, function, shown, self_binding=ObjectBinding(self.type), forms=forms, names=own)
+                given = dict.fromkeys(_without_annotation(function), ANY) if name == "__exit__" else None
+                compile_function(record, function, given, self_binding=ObjectBinding(self.type), forms=forms, names=own)
                 return
             shown = shown_parameters(self.cls, function)
             assumed = _without_annotation(function).difference(shown)
