@@ -46,10 +46,8 @@ def objects(xs: List[int]):
 
 
 def members(n: int):
-    return (
-        *(max(Level.LOW, Level.HIGH), min([Level.HIGH, Level.LOW]), max(Level.LOW, n), max(Level.LOW, 2) + 1),
-        torch.zeros(max(Level.LOW, Level.HIGH)),
-    )
+    largest = max(Level.LOW, Level.HIGH)
+    return largest, min([Level.HIGH, Level.LOW]), max(Level.LOW, 2) + n, torch.zeros(largest), str(largest)
 
 
 def contained(xs: List[int]):
