@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import re
+import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import pytest
+import torch
 
 import rekindle
 import rekindle.passes
@@ -29,6 +32,7 @@ from rekindle.codegen.fusion import MAX_PRODUCTS
 from rekindle.codegen.llvm import call_sites, disk_cache, launch_ir, optimization
 from rekindle.codegen.native import region_executor
 from rekindle.codegen.operators import composites, concat, matmul
+from rekindle.doctor.recording import MAX_CALLS
 from rekindle.errors import Cause
 from rekindle.errors.diagnostics import MAX_ALIKE, MAX_REPORTED
 from rekindle.importing.backend import BackendOptions
@@ -41,6 +45,8 @@ from rekindle.runtime.strategies import graph_cache
 from rekindle.training.update_rules import RULES
 from rekindle.transforms.rewriting.builtin_rules import LIBRARY
 from tests.archive.hostile.test_mutants import COUNT as MUTANTS
+from tests.codegen.samples import DTYPES
+from tests.importing.models import MODELS
 
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = ROOT / "rekindle"
@@ -50,6 +56,13 @@ WORDS: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
 ).split()
+
+
+def spelled(number: int) -> str:
+    """Return a number as prose has it: up to twenty as a word."""
+    return WORDS[number] if number < len(WORDS) else f"{number:,}"
+
+
 RELEASES_WITH_ARCHIVES: Final = len([*(ROOT / "tests" / "archive" / "golden").glob("torch-*")])
 
 OF_COMPOSITES: Final = [name.removeprefix("aten::") for name in composites.COMPOSITES if name.startswith("aten::")]
@@ -59,7 +72,7 @@ OTHER_LOSSES: Final = {
 }
 
 NUMBERS: Final = [
-    ("errors", "occurs in more than {} places", WORDS[MAX_ALIKE]),
+    ("errors", "occurs in more than {} places", spelled(MAX_ALIKE)),
     ("errors", "the first {} problems", MAX_REPORTED),
     ("execution", "A group compiles at most {}.", fusion_executor.MAX_KERNELS),
     (
@@ -71,25 +84,28 @@ NUMBERS: Final = [
     ("execution", "has at least {:,} elements", LARGE),
     ("execution", "of at least {} nodes", graph_cache.MIN_NODES),
     ("execution", "at most {} MB", disk_cache.LIMIT >> 20),
-    ("kernels", "`cat` and `stack` of up to {} tensors", WORDS[concat.MAX_PARTS]),
-    ("kernels", "A group has at most {} products", WORDS[MAX_PRODUCTS]),
+    ("kernels", "`cat` and `stack` of up to {} tensors", spelled(concat.MAX_PARTS)),
+    ("kernels", "A group has at most {} products", spelled(MAX_PRODUCTS)),
     ("kernels", "A group has at most {} kernels", fusion_executor.MAX_KERNELS),
-    ("kernels", "`mse_loss` and {} other losses", WORDS[len(OTHER_LOSSES)]),
+    ("kernels", "`mse_loss` and {} other losses", spelled(len(OTHER_LOSSES))),
     ("kernels", "until they have taken about {:.0f} ms", fusion_executor.COMPILE_THRESHOLD_US / 1000),
-    ("kernels", "LLVM then runs only {} passes", WORDS[len(optimization._CHEAP_PASSES)]),
+    ("kernels", "LLVM then runs only {} passes", spelled(len(optimization._CHEAP_PASSES))),
     ("kernels", "Sums of more than {} products are computed in chunks", direct.LONGEST_SUM),
-    ("kernels", "Images of up to {} channels", WORDS[direct._MAX_PLANES]),
+    ("kernels", "Images of up to {} channels", spelled(direct._MAX_PLANES)),
     ("kernels", "of stride 1 with at least {} channels", winograd.MIN_CHANNELS),
     ("kernels", "Sums of more than {} products are computed in parts", winograd.LONGEST_SUM),
     ("kernels", "(more than {} MiB)", winograd._MAX_WEIGHTS * 16 * 4 >> 20),  # 16 points of a tile, each a float
-    ("kernels", "A call site keeps {} launches", WORDS[call_sites.MAX_LAUNCHES]),
+    ("kernels", "A call site keeps {} launches", spelled(call_sites.MAX_LAUNCHES)),
     ("kernels", "up to {:,} keys", attention.MAX_KEYS),
     ("kernels", "Then {} queries at a time", attention._BLOCK),
     ("kernels", "{} keys at a time", attention_ir.KEYS_AT_A_TIME),
     ("freezing", "The weights of linear maps of {:,} weights or more", pack_weights.SMALLEST_LINEAR),
-    ("archives", "Archives of {} releases are part of the tests", WORDS[RELEASES_WITH_ARCHIVES]),
-    ("safety", "Archives of {} releases of PyTorch", WORDS[RELEASES_WITH_ARCHIVES]),
+    ("archives", "Archives of {} releases are part of the tests", spelled(RELEASES_WITH_ARCHIVES)),
+    ("safety", "Archives of {} releases of PyTorch", spelled(RELEASES_WITH_ARCHIVES)),
     ("safety", "a fixed set of {:,} mutants", MUTANTS),
+    ("doctor", "The first {} calls of each program", spelled(MAX_CALLS)),
+    ("kernels", "in {} dtypes, with PyTorch", spelled(len(DTYPES))),
+    ("torch_compile", "The tests also compare {} small models", spelled(len(MODELS))),
     ("scaling", "if an input has {:,} elements or more", launch_ir.UNLOCKED_ELEMENTS),
     ("scaling", "from {:,} on", UNLOCKING_SIZE),
     ("training", "products of more than 2^{} multiplications", matmul.MAX_MULTIPLICATIONS.bit_length() - 1),
@@ -296,7 +312,7 @@ def test_modules_of_libraries() -> None:
 def test_what_sweeps_counted() -> None:
     results = ROOT / "tests" / "sweeps" / "results"
     imports = re.findall(r"^\| transformers\.", (results / "imports.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert f"{WORDS[len(imports)]} of its models are among them" in page("import")
+    assert f"{spelled(len(imports))} of its models are among them" in page("import")
     compiled = re.findall(r"\*\*(\d+)\*\*", (results / "compiled.md").read_text(encoding="utf-8"))
     assert "Of the {} entries that Dynamo captures, {} agree with eager.".format(*compiled[:2]) in page("torch_compile")
     support = re.search(r"(\d+) have a batching rule", page("operator_support"))
@@ -307,5 +323,59 @@ def test_what_sweeps_counted() -> None:
         path.stem.rpartition("-")[0].removesuffix("-run") for path in (ROOT / "tests/doctor/results").glob("*-*.md")
     }
     packages = {re.sub(r"-[\d.]+$", "", each) for each in packages}
-    sentence = page("doctor").partition(f"has the reports on {WORDS[len(packages)]} packages: ")[2]
+    sentence = page("doctor").partition(f"has the reports on {spelled(len(packages))} packages: ")[2]
     assert len(re.split(r", | and ", sentence.partition(". ")[0].rstrip("."))) == len(packages)
+
+
+def test_measured_and_counted_figures() -> None:
+    """Those that stand outside of tables, of results that the repository has."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    frozen = json.loads((ROOT / "benchmarks" / "results" / "frozen_models.json").read_text(encoding="utf-8"))
+    ratios = [row["optimized"] for row in rows_with(frozen, "optimized")]
+    assert (
+        f"{len(ratios)} models of torchvision and timm take {statistics.geometric_mean(ratios):.2f} of eager's time "
+        f"(geometric mean), from {min(ratios):.2f} to {max(ratios):.2f}"
+    ) in readme
+    sweeps = ROOT / "tests" / "sweeps" / "results"
+    counted = re.findall(r"\*\*(\d+)\*\*", (sweeps / "op_db_all.md").read_text(encoding="utf-8"))
+    sentence = "Of all {} whose sample can be written as source, whatever `torch.jit` does with them, {} do"
+    assert sentence.format(*counted[:2]) in readme
+    exports = (sweeps / "exports.md").read_text(encoding="utf-8")
+    programs = re.search(r"^(\d+) programs;", exports, re.MULTILINE)
+    hard = {each.partition(" |")[0] for each in re.findall(r"^\| (hard\.\w+ \|)", exports, re.MULTILINE)}
+    assert programs is not None
+    assert f"exports {programs[1]} programs." in page("export")
+    assert len(hard) == 51
+    assert "fifty-one were written to break the export" in page("export")
+
+
+def rows_with(data: Any, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the dicts in JSON data that have ``key``."""
+    if isinstance(data, dict) and key in data:
+        yield data
+    elif isinstance(data, (dict, list)):
+        for each in data.values() if isinstance(data, dict) else data:
+            yield from rows_with(each, key)
+
+
+def test_programs_of_packages() -> None:
+    """What the table of packages says was compiled is what the runs of the packages have to compile."""
+    listed = [int(row[-1]) for row in rows("docs/drop_in", "| package | what it scripts | compiled |")]
+    text = (ROOT / "tests" / "packages" / "package_tests.py").read_text(encoding="utf-8")
+    assert sum(listed) == sum(map(int, re.findall(r": \"(\d+) programs? compiled here", text)))
+
+
+@pytest.mark.parametrize(
+    ("spelling", "use"),
+    [
+        ("the index of a list", lambda x: x * [1, 2, 3, 4][x.size(0)]),
+        ("`x.shape.numel()`", lambda x: x.reshape(x.shape.numel())),
+        ("`torch.finfo(x.dtype)`", lambda x: x.clamp(max=torch.finfo(x.dtype).max)),
+    ],
+    ids=["list", "numel", "finfo"],
+)
+def test_what_traces_do_not_detect(spelling: str, use: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    sentence = page("tracing").partition("are fixed, but not detected, and so not reported: ")[2].partition(". ")[0]
+    assert spelling in sentence
+    assert sentence.count(", ") == 2
+    assert not rekindle.trace(use, (torch.ones(2),)).report

@@ -15,6 +15,7 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.program import public_names
 from rekindle.program.calling import call, compile, graph_for, inlined, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
+from rekindle.program.dynamo import skipped_by_dynamo
 from rekindle.program.saving import Savable
 from rekindle.program.sources.source import Constants, code_with_constants
 from rekindle.runtime.calls.arguments import binder_of
@@ -149,6 +150,7 @@ class Function(_Compiled, Savable):
         wrapped = getattr(self, "__wrapped__", None)
         return signature_of(self.schema) if wrapped is None else inspect.signature(wrapped)
 
+    @skipped_by_dynamo
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, args, kwargs)
 
@@ -209,6 +211,7 @@ class Method(_Compiled):
     def __signature__(self) -> inspect.Signature:
         return signature_of(self.schema, skip=1)
 
+    @skipped_by_dynamo
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, (self.owner, *args), kwargs)
 
@@ -273,6 +276,7 @@ class Overloaded:
             return [Function(record) for record in self._records]
         return [Method(self.owner, record) for record in self._records]
 
+    @skipped_by_dynamo
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         record, bound = self._bound(args, kwargs)
         return binder_of(record).result(execute(record, bound))
