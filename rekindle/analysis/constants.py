@@ -37,6 +37,19 @@ def constant_int(value: Value) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
+def constant_ints(value: Value) -> list[int] | None:
+    """Return the ints that ``value`` is a list of, if all are constants; else None."""
+    if value.node.kind == "prim::ListConstruct":
+        found = [constant_int(item) for item in value.node.inputs]
+    else:
+        held = value_of(value.node) if is_constant(value) else None
+        if not isinstance(held, list):
+            return None
+        found = [item if isinstance(item, int) and not isinstance(item, bool) else None for item in held]
+    known = [item for item in found if item is not None]
+    return known if len(known) == len(found) else None
+
+
 def constant_key(node: Node) -> Hashable:
     """Return a key that is equal for ``prim::Constant`` nodes of one type with indistinguishable values.
 

@@ -13,6 +13,7 @@ from rekindle.archive.pickles.setstate_sandbox import SetStateSandbox
 from rekindle.archive.pickles.tensors import MapLocation, TensorLoader
 from rekindle.archive.pickles.values import ValueBuilder
 from rekindle.archive.producer_version import older_than
+from rekindle.archive.python_results import RECORD, read_results
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.archive.zip_files.container import ArchiveReader, FileLike
 from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
@@ -113,6 +114,8 @@ class _Loader:
         module = self.values("data")
         if not isinstance(module, ScriptModule):
             raise CorruptArchiveError("The archive holds no module.", member="data.pkl")
+        if RECORD in self.reader:
+            read_results(module, self.reader.read(RECORD))
         return module
 
     def legacy_module(self, program: LegacyProgram) -> ScriptModule:

@@ -13,6 +13,7 @@ from rekindle.archive.code.debug_records import write_debug_records
 from rekindle.archive.code.save_names import SaveNames
 from rekindle.archive.pickles.storages import StorageTable
 from rekindle.archive.pickles.writer import ValuePickler
+from rekindle.archive.python_results import RECORD, write_results
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.errors.gc_pause import gc_paused
@@ -152,6 +153,8 @@ class _Saver:
         values = tuple(self.constants.values)
         self._print_all([named for value in values for named in named_types_in(type_of_value(value))])
         self._add_pickle(writer, "constants", values, TupleType(tuple(type_of_value(value) for value in values)))
+        if results := write_results(module):
+            writer.add(RECORD, results)
         version = version_for(self._graphs())
         writer.add(".data/version" if version > 5 else "version", f"{version}\n".encode())
         writer.add("byteorder", sys.byteorder.encode())

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
+from rekindle.analysis.default_device import is_sole_function_mode, may_read_default_device, run_outside
 from rekindle.autodiff.formula import compiled_formulas
 from rekindle.autodiff.gradient import BackwardGraph, Gradient, stored_gradient
 from rekindle.autodiff.operators import through_autograd
@@ -99,7 +100,10 @@ class DifferentiableOperation:
     def __call__(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
-            if True in wanted and _are_plain(inputs) and not (self._is_for_cpu and _is_on_gpu(inputs)):
+            are_plain = True in wanted and _are_plain(inputs)
+            if not are_plain and is_sole_function_mode() and not may_read_default_device(self.graph):
+                return run_outside(self, inputs)
+            if are_plain and not (self._is_for_cpu and _is_on_gpu(inputs)):
                 if self._deferred_runs > 0 and not _are_saved_tensors_hooked():
                     return self._run_deferred(inputs)
                 try:

@@ -22,11 +22,13 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from rekindle.analysis.default_device import is_sole_function_mode, run_outside
 from rekindle.codegen.compiled_kernels import CPU, GuardedKernel, KernelLaunch, KernelStatus, guarded_kernel
 from rekindle.codegen.fusible import DEVICE_TYPES, is_left_to_libraries
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.host_scalars import on_one_device
 from rekindle.codegen.layout import Layout
+from rekindle.codegen.llvm import call_sites
 from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
@@ -43,8 +45,9 @@ from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 MAX_LAUNCHES: Final = 64
 """Maximum number of layout combinations that a group caches."""
-MAX_KERNELS: Final = 32
-"""Maximum number of attempts of a group to compile a kernel."""
+MAX_KERNELS: Final = call_sites.MAX_LAUNCHES
+"""Maximum number of attempts of a group to compile a kernel. Its native call site holds as many, so that none is
+evicted: Python would dispatch the calls of that kernel from then on."""
 _REFUSED: Final = 4
 """Number of attempts that a failed compilation counts for."""
 
@@ -102,6 +105,8 @@ class FusionExecutor(PatchableOperation):
         self._each_call = each_call
         self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
         self._calls: TensorCallSite | None = None
+        self._native: Callable[[], Callable[..., Any] | None] = _nothing
+        """A weak reference to the function of the call site, if it is native."""
         self._is_split_on = {
             device: any(is_left_to_libraries(node, device) for node in graph.nodes) for device in DEVICE_TYPES
         }
@@ -135,9 +140,13 @@ class FusionExecutor(PatchableOperation):
         function = calls.function
         calls.function = _taken  # or group and function would keep each other alive
         self._calls = calls
+        if call_sites.is_available():
+            self._native = ref(function)
         return function
 
     def __call__(self, *inputs: Any) -> Any:
+        if is_sole_function_mode():
+            return run_outside(self._native() or self, inputs)
         key = self._key_of_call(inputs)
         if key == SEVERAL_DEVICES and self._operator_count >= _MIN_OPERATORS_TO_MOVE:
             moved = on_one_device(self.graph, inputs)
@@ -351,6 +360,10 @@ def _failure(launch: KernelLaunch) -> str:
 def _is_capturing(device: torch.device | None) -> bool:
     """Return whether ``device`` is a GPU, and the current stream of the current GPU is capturing a CUDA graph."""
     return device is not None and device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
+def _nothing() -> None:
+    return None
 
 
 def _taken(*inputs: Any) -> Any:

@@ -31,7 +31,7 @@ from torch.fx import traceback as fx_traceback
 
 from rekindle.errors import UNKNOWN_RANGE, DraftWarning, ExportError, ExportProblem
 from rekindle.exporting.guards import check_dtypes, guards_of, leaves_with_sources
-from rekindle.exporting.interpreter.calls import EntryCall, Hooks, hooks_of
+from rekindle.exporting.interpreter.calls import EntryCall, Hooks, hooks_of, problems_of_parts
 from rekindle.exporting.interpreter.example_fallback import NeedsExample
 from rekindle.exporting.interpreter.example_run import run_example
 from rekindle.exporting.interpreter.node_execution import ExportInterpreter, step_of
@@ -97,7 +97,10 @@ def to_exported(
     """
     kwargs = dict(kwargs or {})
     owner, record = _entry(program, args, kwargs)
-    hooks = hooks_of(program) if isinstance(program, ScriptModule) else Hooks()
+    if isinstance(program, ScriptModule):
+        hooks = hooks_of(program)
+    else:
+        hooks = _without_hooks(owner)
     given = tuple(args) if owner is None else (owner, *args)
     binder_of(record).bind(given, kwargs)
     register_pytrees([*args, kwargs])
@@ -143,7 +146,7 @@ def to_exported_methods(
             owner, record = _entry(getattr(module, name), args, {})
             binder_of(record).bind((owner, *args), {})
             with _quiet():
-                exporter = _Exporter(EntryCall(owner, record), draft, numbers)
+                exporter = _Exporter(EntryCall(owner, record, _without_hooks(owner)), draft, numbers)
                 programs[name] = exporter.export(tuple(args), {}, shapes.get(name))
     shared: dict[str, Any] = {}
     for program in programs.values():
@@ -151,6 +154,11 @@ def to_exported_methods(
             shared.setdefault(key, tensor)
         program._state_dict = shared
     return programs
+
+
+def _without_hooks(owner: ScriptModule | None) -> Hooks:
+    """Return the hooks of a function or method, which has none: those of the parts of ``owner`` are problems."""
+    return Hooks() if owner is None else Hooks(problems=tuple(problems_of_parts(owner)))
 
 
 @contextmanager

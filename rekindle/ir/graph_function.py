@@ -95,6 +95,9 @@ class GraphFunction(_Referable):
     """Whether it is part of a program from an archive, which accepts the arguments that TorchScript accepts."""
     takes_tensors_as_numbers: bool = False
     """Whether Python may pass a Tensor of one element for a number: compiled through the drop-in."""
+    result_in_python: Callable[[Type], Type] | None = field(default=None, repr=False)
+    """Maps the type of the result to one that has its class in Python, of which the schema of a program from an archive
+    knows nothing; None if the schema says it."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)

@@ -15,9 +15,11 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.program import public_names
 from rekindle.program.calling import call, compile, graph_for, inlined, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
+from rekindle.program.dynamo import skipped_by_dynamo
 from rekindle.program.saving import Savable
 from rekindle.program.sources.source import Constants, code_with_constants
 from rekindle.runtime.calls.arguments import binder_of
+from rekindle.runtime.executable import executable_of
 from rekindle.runtime.executor import execute
 from rekindle.runtime.interpreter.futures import Future
 
@@ -43,8 +45,9 @@ class _Compiled:
 
     @property
     def graph(self) -> Graph:
-        """The graph of the function itself, in which calls of other functions are not inlined."""
-        return self._record.graph
+        """The graph of the function itself, in which calls of other functions are not inlined. After an edit, the next
+        call verifies it."""
+        return executable_of(self._record).expose(self._record.graph)
 
     @property
     def inlined_graph(self) -> Graph:
@@ -147,6 +150,7 @@ class Function(_Compiled, Savable):
         wrapped = getattr(self, "__wrapped__", None)
         return signature_of(self.schema) if wrapped is None else inspect.signature(wrapped)
 
+    @skipped_by_dynamo
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, args, kwargs)
 
@@ -207,6 +211,7 @@ class Method(_Compiled):
     def __signature__(self) -> inspect.Signature:
         return signature_of(self.schema, skip=1)
 
+    @skipped_by_dynamo
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, (self.owner, *args), kwargs)
 
@@ -271,6 +276,7 @@ class Overloaded:
             return [Function(record) for record in self._records]
         return [Method(self.owner, record) for record in self._records]
 
+    @skipped_by_dynamo
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         record, bound = self._bound(args, kwargs)
         return binder_of(record).result(execute(record, bound))

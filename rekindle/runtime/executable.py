@@ -19,13 +19,15 @@ class Executable:
     (:class:`~rekindle.runtime.version.Strategy`) runs calls that are optimized. Each is None until :meth:`code_of` or
     :meth:`with_strategy` creates it, and again after an edit."""
 
-    __slots__ = ("__weakref__", "code", "is_watching", "strategy", "was_edited")
+    __slots__ = ("__weakref__", "code", "is_exposed", "is_watching", "strategy", "was_edited")
 
     def __init__(self) -> None:
         self.code: Code | None = None
         self.strategy: Any = None
         self.is_watching = False
         """Whether it receives notifications of edits."""
+        self.is_exposed = False
+        """Whether :meth:`expose` observes the function's graph."""
         self.was_edited = False
         """Whether a graph has been edited since :meth:`begin` verified the function's graph."""
 
@@ -55,6 +57,17 @@ class Executable:
                     self._watch_loaded(function)
                 else:
                     function.when_loaded(watch_loaded)
+
+    def expose(self, graph: Graph) -> Graph:
+        """Return the function's graph for a user, who may edit it before the first call: the call verifies it then."""
+        if not (self.is_watching or self.is_exposed or self.was_edited):
+            self.is_exposed = True
+            graph.watch(weakref.WeakMethod(self._note_edit))
+        return graph
+
+    def _note_edit(self) -> None:
+        self.is_exposed = False
+        self.was_edited = True
 
     def _watch(self, graphs: Iterable[Graph]) -> None:
         for graph in graphs:

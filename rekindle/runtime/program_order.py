@@ -65,8 +65,11 @@ def first_error(
     if all(node.kind != _RAISE for node in program.all_nodes()) or not _is_repeatable(version):
         return error
     _stop_before_effects(program)
+    # Hooks for saved tensors would be called again: they may count the tensors, or end a run by an exception of theirs.
+    records = torch.is_grad_enabled() and torch._C._autograd._top_saved_tensors_default_hooks(False) is None
     try:
-        InterpreterState(Code(program, record.name)).run(arguments)
+        with torch.set_grad_enabled(records):
+            InterpreterState(Code(program, record.name)).run(arguments)
     except _Effect:
         return error
     except Exception as first:

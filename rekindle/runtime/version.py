@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
+from rekindle.analysis.default_device import is_sole_function_mode, may_read_default_device, run_outside
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.profiling import recorded
@@ -89,14 +90,20 @@ def _none(arguments: Sequence[object]) -> None:
 
 class PythonFunction:
     """A function that runs ``code`` by a plan in Python, made at the first call, or in the interpreter if no plan is
-    possible. With ``from_list``, it takes a list of the arguments, and empties it."""
+    possible. With ``from_list``, it takes a list of the arguments, and empties it.
 
-    __slots__ = ("_from_list", "_function", "code")
+    A native plan falls back to it for the calls that it does not support. If that is because of a default device, on
+    which nothing in ``code`` depends, it calls the native plan again, without the mode of the default device."""
+
+    __slots__ = ("_from_list", "_function", "_may_read_device", "code", "native")
 
     def __init__(self, code: Code, *, from_list: bool = False) -> None:
         self.code = code
         self._from_list = from_list
         self._function: Callable[..., Any] | None = None
+        self._may_read_device: bool | None = None
+        self.native: Callable[[], Callable[..., Any] | None] = _no_function
+        """A weak reference to the function of the native plan that falls back to this one."""
 
     def made(self) -> Callable[..., Any]:
         """Return the function of the plan, or one that interprets the code."""
@@ -108,17 +115,29 @@ class PythonFunction:
         return self._function
 
     def __call__(self, *arguments: Any) -> Any:
+        if is_sole_function_mode():
+            native = self.native()
+            if self._may_read_device is None:
+                self._may_read_device = may_read_default_device(self.code.graph)
+            if native is not None and not self._may_read_device:
+                return run_outside(native, arguments)
         return self.made()(*arguments)
+
+
+def _no_function() -> None:
+    return None
 
 
 def _planned(code: Code, from_list: bool = False) -> tuple[Callable[..., Any], PythonFunction]:
     """Return the function that runs ``code`` by a plan, and the one that calls fall back to."""
     python = PythonFunction(code)
     native = native_function(code, python) if SETTINGS.native_plans else None
+    if native is not None:
+        python.native = weakref.ref(native)
     if from_list:
         plan = native_plan_of(native)
         python = PythonFunction(code, from_list=True)
-        native = None if plan is None else plan.consuming_function()
+        native = None if plan is None or native is None else plan.consuming_function(native)
     return native or python.made(), python
 
 

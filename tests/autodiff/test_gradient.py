@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-import rekindle.runtime.executor  # noqa: F401  (runs graphs)
+import rekindle
 from rekindle.autodiff import differentiate
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.ir.graph import Graph
@@ -196,3 +197,21 @@ def test_float_power_is_computed_in_float64() -> None:
             torch.testing.assert_close(
                 torch.autograd.grad(found.sum(), leaves), torch.autograd.grad(expected.sum(), leaves)
             )
+
+
+@pytest.mark.parametrize("loss", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+@pytest.mark.parametrize("sizes", [((6, 5), (6, 5)), ((6, 1), (5,)), ((5,), (6, 5))])
+def test_losses_broadcast_without_an_operator_for_it(loss: str, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    function = getattr(torch.nn.functional, loss)
+
+    def program(x: Tensor, y: Tensor) -> Tensor:
+        return function(torch.tanh(x) * 2, y * y, reduction="sum")
+
+    run = rekindle.script(program)
+    leaves = [torch.randn(size, requires_grad=True) for size in sizes]
+    for _ in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # PyTorch advises against sizes that differ
+            found, expected = run(*leaves), program(*leaves)
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(torch.autograd.grad(found, leaves), torch.autograd.grad(expected, leaves))

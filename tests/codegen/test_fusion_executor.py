@@ -195,6 +195,22 @@ def test_many_layouts() -> None:
     assert len(group.launches) == MAX_LAUNCHES
 
 
+def test_kernels_for_other_dtypes_do_not_evict_the_first_from_the_native_call_site() -> None:
+    group = chain()
+    function = group.function()
+    dtypes = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+    layouts = [torch.randn(4, 3, 2), torch.randn(2, 3, 4).transpose(0, 2), torch.randn(4, 1, 2).expand(4, 3, 2)]
+    arguments = [x.to(dtype) for dtype in dtypes for x in layouts]
+    for _ in range(2):
+        for x in arguments:
+            assert torch.allclose(function(x, x), expected(x, x))
+    assert len(group.recipes) > 8
+    group.launches.clear()
+    for x in arguments:
+        function(x, x)
+    assert group.launches == {}, "a call was dispatched by Python"
+
+
 def test_groups_die() -> None:
     group = FusionExecutor(parse_graph(CHUNKS.lstrip()))
     function = group.function()

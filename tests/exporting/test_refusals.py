@@ -379,3 +379,21 @@ def test_hooks() -> None:
     compiled.register_forward_hook(lambda module, given, result: result + 1)
     with pytest.raises(rekindle.errors.ExportError, match="hooks that were registered after it was compiled"):
         rekindle.to_exported(compiled, (X,))
+
+
+@pytest.mark.parametrize(
+    "export", [lambda m: rekindle.to_exported(m, (X,)), lambda m: rekindle.to_exported(m.forward, (X,))]
+)
+def test_hooks_of_parts(export: Any) -> None:
+    """A call raises while the hook is there; the export does not leave it out silently either."""
+    compiled = rekindle.script(torch.nn.Sequential(torch.nn.ReLU()))
+    handle = compiled[0].register_forward_hook(lambda module, given, result: result + 1)
+    with pytest.raises(rekindle.errors.ExportError) as caught:
+        export(compiled)
+    assert str(caught.value) == (
+        "'forward' cannot be exported: the part '0' has hooks that were registered after it was compiled, and an "
+        "exported program calls no Python\n"
+        "Hint: register them before, so that they are compiled too, or remove them: handle.remove()"
+    )
+    handle.remove()
+    assert torch.equal(export(compiled).module()(X), compiled(X))

@@ -36,7 +36,7 @@ from rekindle.passes.canonicalization import (
     lower_simple_tuples,
     normalize_ops,
 )
-from rekindle.passes.frozen_modules import fold_arithmetic, fold_batch_norm, foldable, pack_weights, remove_dropout
+from rekindle.passes.frozen_modules import fold_arithmetic, fold_batch_norm, foldable, image_order, remove_dropout
 from rekindle.passes.gradients import specialize_autograd_zero
 from rekindle.passes.loops import (
     canonicalize_modified_loops,
@@ -528,7 +528,7 @@ BROKEN = (
     Broken(
         "pack_weights",
         "forgets the order in memory",
-        replaced(pack_weights, "_does_not_mind", lambda use: True),
+        replaced(image_order, "_ignores_order", lambda use: True),
         answers_of(frozen.Views, (2, 3, 80, 80), freeze=rekindle.optimize_for_inference),
     ),
 )

@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 from torch import Tensor
 
 import rekindle
@@ -164,3 +165,87 @@ def test_calls_that_draw_random_numbers_or_write_are_not_repeated():
         error = _error(compiled, torch.rand(3, 4), torch.rand(3, 3))
         assert type(error) in (ValueError, RuntimeError)
         assert compiled.norm.num_batches_tracked.item() == done
+
+
+def prints_before_the_error(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x) * 2
+    print("sizes", len(y), len(t))  # noqa: T201
+    return (y + t) * y
+
+
+def prints_in_a_branch(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x) * 2
+    if len(y) > 2:
+        print("long", len(y))  # noqa: T201
+    z = (y + t) * y
+    print("not reached", len(z))  # noqa: T201
+    return z
+
+
+SEEN: list[int] = []
+
+
+@rekindle.ignore
+def seen(length: int) -> None:
+    SEEN.append(length)
+
+
+def calls_python_before_the_error(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x) * 2
+    seen(len(y))
+    return (y + t) * y
+
+
+@pytest.mark.parametrize("program", [prints_before_the_error, prints_in_a_branch])
+def test_what_is_printed_before_an_error_is_printed(program, capsys):
+    run = rekindle.script(program)
+    for _ in range(4):
+        run(LONG, LONG)
+    capsys.readouterr()
+    with pytest.raises(RuntimeError, match="must match"):
+        program(LONG, SHORT)
+    expected = capsys.readouterr().out
+    assert expected
+    with pytest.raises(RuntimeError, match="must match"):
+        run(LONG, SHORT)
+    assert capsys.readouterr().out == expected
+
+
+def test_python_is_called_before_an_error():
+    run = rekindle.script(calls_python_before_the_error)
+    for _ in range(4):
+        run(LONG, LONG)
+    SEEN.clear()
+    with pytest.raises(RuntimeError, match="must match"):
+        run(LONG, SHORT)
+    assert SEEN == [8]
+
+
+def test_errors_of_hooks_for_saved_tensors_are_not_searched_for():
+    """Activation checkpointing ends the second forward pass by an exception in such a hook."""
+
+    class Done(Exception):
+        pass
+
+    def saved(tensor):
+        calls.append(tensor.shape)
+        raise Done
+
+    calls: list[torch.Size] = []
+    f = rekindle.script(product_of_equal_sizes)
+    x = LONG.clone().requires_grad_()
+    for count in range(1, 4):
+        with torch.autograd.graph.saved_tensors_hooks(saved, lambda tensor: tensor), pytest.raises(Done):
+            f(x, LONG)
+        assert len(calls) == count
+
+
+def test_checkpoints_of_programs_that_check_their_arguments():
+    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    compiled = rekindle.script(attention)
+    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    (expected,) = torch.autograd.grad(attention(x, x, x)[0].sum(), x)
+    for _ in range(4):
+        result, _ = torch.utils.checkpoint.checkpoint(compiled, x, x, x, use_reentrant=False)
+        (found,) = torch.autograd.grad(result.sum(), x)
+        torch.testing.assert_close(found, expected)

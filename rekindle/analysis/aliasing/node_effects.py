@@ -29,6 +29,8 @@ from rekindle.ir.operators.registry import AliasAnalysisKind
 _READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
 """Kinds that read the container that is their argument, but not its elements."""
 
+_SHOWS_PROGRESS: Final = frozenset({"prim::Print", "archive::Print", "prim::PythonOp"})
+
 _READS_ALL: Final = frozenset({"prim::profile"})
 """Kinds that return their input, and read it."""
 
@@ -48,6 +50,9 @@ class NodeEffects:
     always_raises: bool = False
     """Whether it is a ``prim::RaiseException``. No node may move past it: a Tensor operator before it may raise another
     error, and one after it may rely on the condition that the error checks."""
+    shows_progress: bool = False
+    """Whether it prints, or calls Python. No node may move past it: if one after it raises, the text must have been
+    printed, and if one before it raises, it must not."""
 
     def include(self, other: NodeEffects) -> None:
         self.reads |= other.reads
@@ -58,6 +63,7 @@ class NodeEffects:
         self.reads_modes |= other.reads_modes
         self.may_fail |= other.may_fail
         self.always_raises |= other.always_raises
+        self.shows_progress |= other.shows_progress
 
     def conflicts_with(self, other: NodeEffects) -> bool:
         """Return whether the order of the two is observable."""
@@ -72,6 +78,8 @@ class NodeEffects:
             or (self.has_side_effects and other.may_fail)
             or self.always_raises
             or other.always_raises
+            or self.shows_progress
+            or other.shows_progress
         )
 
 
@@ -141,6 +149,7 @@ class EffectAnalysis:
             sets_modes=has_own and writes_modes(node),
             reads_modes=has_own and (reads_modes(node) or kind in GUARDS),
             may_fail=has_own and (may_raise(node) or self._reads_uninitialized(node)),
+            shows_progress=kind in _SHOWS_PROGRESS,
         )
         for block in node.blocks:
             self._include_block(found, block)

@@ -6,6 +6,7 @@
 ``data.pkl``            the module; tensors in ``data/0``, ``data/1`` …
 ``constants.pkl``       what the texts call ``CONSTANTS.c0`` …; tensors in ``constants/0`` …
 ``code/__torch__/…``    program texts, one file a Python module, each with its source locations (``….py.debug_pkl``)
+``python_results.json`` the Python classes of results; this package writes it where types do not show them
 ``extra/…``             what users added
 ======================  ==============================================================================================
 """

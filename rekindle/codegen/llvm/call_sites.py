@@ -26,7 +26,7 @@ from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.llvm.tensor_boxing_ir import FIXED, dtype_and_device
 from rekindle.codegen.symbolic_sizes import ShapeProgram
 
-MAX_LAUNCHES: Final = 8
+MAX_LAUNCHES: Final = 32
 """Maximum number of launches of a call site; the oldest is evicted."""
 
 Layout = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]

@@ -8,6 +8,7 @@ from typing import Any
 
 from rekindle.errors import ExportProblem
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.program.calling import has_late_hooks
 from rekindle.program.modules.module import ScriptModule
 
 Runner = Callable[[GraphFunction, Sequence[Any]], Any]
@@ -28,7 +29,7 @@ def hooks_of(module: ScriptModule) -> Hooks:
     """Return the compiled hooks of a module. If it has hooks that were registered later, a problem is in the result."""
     type = module.script_type
     compiled = len(type.pre_hooks) + len(type.hooks)
-    problems = []
+    problems = problems_of_parts(module)
     if len(module._forward_pre_hooks) + len(module._forward_hooks) > compiled:
         problem = ExportProblem(
             "the module has hooks that were registered after it was compiled, and an exported program calls no Python",
@@ -37,6 +38,21 @@ def hooks_of(module: ScriptModule) -> Hooks:
         )
         problems.append(problem)
     return Hooks(tuple(type.pre_hooks), tuple(type.hooks), tuple(problems))
+
+
+def problems_of_parts(owner: ScriptModule) -> list[ExportProblem]:
+    """Return a problem for each submodule with hooks that were registered after compilation. The calls of ``owner``
+    raise as long as there is one."""
+    return [
+        ExportProblem(
+            f"the part '{path}' has hooks that were registered after it was compiled, and an exported program calls no "
+            "Python",
+            hint="register them before, so that they are compiled too, or remove them: handle.remove()",
+            in_draft="these hooks do not run",
+        )
+        for path, part in owner.named_modules()
+        if part is not owner and has_late_hooks(part)
+    ]
 
 
 @dataclass(slots=True, frozen=True)

@@ -21,7 +21,7 @@ from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema_matching import convert_value
-from rekindle.ir.types import ANY, NONE, ClassType, Type, UnionBase, mismatch_note, without_none
+from rekindle.ir.types import ANY, NONE, ClassType, Type, UnionBase, differs_in_python, mismatch_note, without_none
 from rekindle.syntax.views import Def, Param
 
 FlattenedArguments = Sequence["tuple[str, FlattenedValue]"]
@@ -103,6 +103,8 @@ class GenericFunction:
         self, param: Param, given: SugaredValue, type: Type, range: SourceRange, graph: Graph
     ) -> SugaredValue:
         value = convert_value(graph, given.as_value(range, graph), type, range)
+        if type == ANY and differs_in_python(value.type):
+            return given  # the class of the value would be unknown
         if inherits(value.type, type):
             return SimpleValue(value)  # the function is compiled for the derived class
         if isinstance(value.type, UnionBase) and without_none(value.type).is_subtype_of(type):

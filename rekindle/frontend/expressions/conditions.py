@@ -38,6 +38,7 @@ from rekindle.ir.types import (
     EnumType,
     FunctionType as CompiledFunctionType,
     InterfaceType,
+    IntType,
     ListType,
     NoneType,
     TensorType,
@@ -649,6 +650,8 @@ def _members(types: list[Type]) -> list[Type]:
 def _certainly(part: Type, types: list[Type]) -> bool:
     """Return whether every value of type ``part`` is an instance of one of ``types``. A bool is an int to Python's
     isinstance."""
+    if isinstance(part, IntType):
+        types = [type for type in types if _may_be_int(part, type)]
     if _is_open_tuple(part) or (isinstance(part, (ListType, TupleType)) and any(map(_is_open_tuple, types))):
         return any(_is_tuple_of(part, type) for type in types)
     if is_open_named_tuple(part) and any(isinstance(type, TupleType) and type.python_class for type in types):
@@ -658,7 +661,7 @@ def _certainly(part: Type, types: list[Type]) -> bool:
     if isinstance(part, EnumType) and part.python_class is not None:  # an IntEnum is an int
         classes = tuple(_NUMBERS_AND_TEXT[type.kind] for type in types if type.kind in _NUMBERS_AND_TEXT)
         return issubclass(part.python_class, classes)
-    return part == BOOL and any(type.kind == "IntType" for type in types)
+    return part == BOOL and INT in types
 
 
 _NUMBERS_AND_TEXT: Final[dict[str, builtins.type]] = {"IntType": int, "FloatType": float, "StringType": str}
@@ -683,6 +686,12 @@ def _is_tuple_of(part: Type, wanted: Type) -> bool:
     return wanted == (ANY_TUPLE if part.is_tuple else ANY_LIST) or wanted == ANY
 
 
+def _may_be_int(part: IntType, wanted: Type) -> bool:
+    """Return whether the class that ``wanted`` names is not another one than that of ``part``, where one of the two may
+    be a dtype, a layout or a memory format. These are ints in the IR, and not in Python."""
+    return wanted == part if isinstance(wanted, IntType) else not part.python_name or wanted.kind == "AnyType"
+
+
 def _inherits(part: Type, wanted: Type) -> bool:
     """Return whether the Python class of objects of ``part`` derives from that of ``wanted``."""
     if not isinstance(part, ClassType) or not isinstance(wanted, ClassType):
@@ -697,6 +706,8 @@ def _possibly(part: Type, type: Type) -> bool:
         return True
     if part == NONE or type == NONE:
         return part == type
+    if isinstance(part, IntType) and not _may_be_int(part, type):
+        return False
     if part.kind == "NumberType":
         return type.kind in ("BoolType", "IntType", "FloatType", "ComplexType")
     if is_open_named_tuple(part) and isinstance(part, TupleType) and isinstance(type, TupleType):

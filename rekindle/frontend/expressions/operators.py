@@ -43,15 +43,12 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
     Raises:
         CompileError: no operator or method fits the operands.
     """
-    if operator in ("==", "!=") and rhs.type == NONE and number_beside_tensor(lhs.type) is not None:
-        return emitter.graph.insert_constant(operator == "!=", range=expr.range)
+    if operator in ("==", "!=") and (value := _compared_with_none(lhs, rhs)) is not None:
+        return _is_none(emitter, operator == "==", value, expr.range)
     if number_beside_tensor(lhs.type) is not None:
         return emitter.split(lhs, expr.range, lambda part: binary(emitter, operator, part, rhs, expr))
     if number_beside_tensor(rhs.type) is not None:
         return emitter.split(rhs, expr.range, lambda part: binary(emitter, operator, lhs, part, expr))
-    if operator in ("==", "!=") and (value := _compared_with_none(lhs, rhs)) is not None:
-        none = emitter.graph.insert_constant(None, range=expr.range)
-        return emitter.insert("aten::__is__" if operator == "==" else "aten::__isnot__", expr.range, value, none)
     kind, method = BINARY_KINDS[operator]
     if lhs.type.is_optional or rhs.type.is_optional:
         lhs, rhs = present_operands(emitter, operator, lhs, rhs, expr.range)
@@ -88,13 +85,22 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
 
 
 def _compared_with_none(lhs: Value, rhs: Value) -> Value | None:
-    """Return the operand that is compared with None by identity: an object whose class has no ``__eq__``. Return None
-    for other operands."""
+    """Return the operand that is compared with None, which only None equals. Return None if neither operand is None, or
+    the class of the other one has a method that compares."""
     for value, other in ((lhs, rhs), (rhs, lhs)):
-        type = without_none(value.type)
-        if other.type == NONE and isinstance(type, ClassType) and not type.is_module:
-            return None if {"__eq__", "__ne__"} & type.methods.keys() else value
+        if other.type == NONE:
+            type = without_none(value.type)
+            compares = isinstance(type, ClassType) and bool({"__eq__", "__ne__"} & type.methods.keys())
+            return None if compares else value
     return None
+
+
+def _is_none(emitter: Emitter, if_none: bool, value: Value, range: SourceRange) -> Value:
+    """Emit ``value is None`` if ``if_none``, else ``value is not None``."""
+    if value.type == NONE or not value.type.is_optional:
+        return emitter.graph.insert_constant((value.type == NONE) is if_none, range=range)
+    none = emitter.graph.insert_constant(None, range=range)
+    return emitter.insert("aten::__is__" if if_none else "aten::__isnot__", range, value, none)
 
 
 def _plain_members(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> tuple[Value, Value]:

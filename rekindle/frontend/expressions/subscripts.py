@@ -25,6 +25,7 @@ from rekindle.frontend.sugared_values.slices import PARTS, SliceValue
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
+from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import (
     BOOL,
@@ -342,7 +343,11 @@ def _constant_slice(emitter: Emitter, expr: SliceExpr) -> slice:
 
 
 def _index_tensor(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> Value:
-    return read_indexed(emitter, slice_and_select(emitter, range, value, indices), range)
+    found = slice_and_select(emitter, range, value, indices)
+    result = read_indexed(emitter, found, range)
+    if result is value and emitter.graph.follows_python:
+        return emitter.insert("aten::alias", range, value)  # x[...] is a view of x, not x itself
+    return result
 
 
 def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
@@ -417,6 +422,9 @@ def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
     if isinstance(value, SliceExpr):
         return _Index(value, dim, None)
     value = plain_value(emitter.graph, value, expr.range)
+    if isinstance(value.type, TupleType) and set(value.type.elements) in ({INT}, {BOOL}):
+        items = unpack_tuple(emitter.graph, value, expr.range)
+        value = emitter.insert_node("prim::ListConstruct", expr.range, items, [ListType(items[0].type)]).output
     if isinstance(value.type, ListType):
         # Eager indexes with a list as with the tensor of its elements; bools are a mask.
         dtype = torch.bool if value.type.element == BOOL else torch.int64

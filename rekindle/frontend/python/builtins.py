@@ -315,6 +315,8 @@ def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
     found = emitter.emit_sugared(item)
     if isinstance(found, SimpleValue):
         xs = found.value
+    elif found.static_length == 0:
+        return SimpleValue(emitter.literal(0, call.range))
     else:
         xs = list_of(emitter, call.range, found.iterator(item.range, emitter.graph), None)
     if isinstance(xs.type, TupleType) and xs.type.elements:
@@ -454,6 +456,8 @@ def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
     options: dict[str, Expr] = {item.name.name: item.value for item in call.attributes}
     end = options.pop("end", None)
     between = options.pop("sep", None)
+    if "flush" in options and options["flush"].tree.kind in ("true", "false"):
+        del options["flush"]  # what is printed goes to Python's stream, whose buffer is Python's
     ending = "\n" if end is None else StringLiteral(end.tree).text if end.tree.kind == StringLiteral.KIND else ""
     unknown = next(iter(options), None if ending.endswith("\n") else "end")
     if unknown is not None:

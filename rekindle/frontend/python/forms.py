@@ -29,11 +29,11 @@ from rekindle.ir.types import (
     NUMBER,
     STRING,
     DictType,
+    IntType,
     ListType,
     TupleType,
     Type,
     is_open_named_tuple,
-    may_be_bool,
     union,
     union_members,
 )
@@ -164,7 +164,8 @@ def _is_exactly(emitter: Emitter, operand: Expr, classes: Expr, range: SourceRan
     kinds = [*map(_plain, yes), *maybe]
     node = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": kinds})
     refinements = RefinementSet(dict.fromkeys(names, union([*yes, *maybe])), dict.fromkeys(names, union(no)))
-    if INT in kinds and BOOL not in kinds and may_be_bool(value.type):  # prim::isinstance takes True for an int
+    # prim::isinstance takes True for an int
+    if INT in kinds and BOOL not in kinds and not _HOLDS_BOOL.isdisjoint(members):
         bools: list[Type] = [BOOL]
         is_bool = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": bools}).output
         is_other = emitter.insert("aten::__not__", range, is_bool)
@@ -240,6 +241,10 @@ FORMS: Final[dict[str, FormHandler]] = {
 }
 
 
+_HOLDS_BOOL: Final = frozenset({ANY, NUMBER, BOOL})
+"""Types whose values may be bools."""
+
+
 def _named(type: Type) -> str:
     if isinstance(type, ListType) and type.python:
         return type.python.partition(":")[0]
@@ -272,4 +277,6 @@ def _is_of(part: Type, wanted: Type) -> bool:
         return (isinstance(part, TupleType) and part.fields is None) or (
             isinstance(part, ListType) and part.python == "tuple"
         )
+    if isinstance(part, IntType):
+        return part == wanted
     return part.kind == wanted.kind and (part == wanted or part.is_subtype_of(wanted))

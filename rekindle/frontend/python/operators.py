@@ -88,8 +88,10 @@ def operator_of_python(emitter: Emitter, operator: str, lhs: Value, rhs: Value, 
             return binary(emitter, operator, emitter.insert("aten::Int", range, lhs), rhs, expr)
         if is_open_number(lhs.type) or lhs.type == BOOL or (operator == "-" and lhs.type in _TYPED_NUMBERS):
             return _number_and_tensor(emitter, operator, lhs, rhs, expr)
-    if operator == "*" and STRING in (lhs.type, rhs.type) and INT in (lhs.type, rhs.type):
-        return from_library(emitter, "repeated_text", range, *((lhs, rhs) if lhs.type == STRING else (rhs, lhs)))
+    if operator == "*" and STRING in (lhs.type, rhs.type) and not {INT, BOOL}.isdisjoint((lhs.type, rhs.type)):
+        text, count = (lhs, rhs) if lhs.type == STRING else (rhs, lhs)
+        count = emitter.insert("aten::Int", range, count) if count.type == BOOL else count
+        return from_library(emitter, "repeated_text", range, text, count)
     if operator == "in":
         if isinstance(rhs.type, TensorType):
             return from_library(emitter, "tensor_contains", range, rhs, lhs)
@@ -232,8 +234,6 @@ def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
 
 def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
     range = expr.range
-    if isinstance(rhs.type, NoneType) and isinstance(without_none(lhs.type), (ListType, DictType)):
-        return emitter.insert("aten::__is__" if operator == "==" else "aten::__isnot__", range, lhs, rhs)
     if isinstance(lhs.type, DictType) and lhs.type == rhs.type and not isinstance(lhs.type.value, TensorType):
         equal = from_library(emitter, "equal_dicts", range, lhs, rhs)
         return equal if operator == "==" else emitter.insert("aten::__not__", range, equal)
@@ -243,12 +243,6 @@ def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
     if STRING in (lhs.type, rhs.type) and _never_equal(lhs.type, rhs.type):
         return emitter.graph.insert_constant(operator == "!=", range=range)
     return _equal_if_present(emitter, operator, lhs, rhs, expr)
-
-
-# ---------------------------------------------------------------------------------------------------------- slices
-
-
-# -------------------------------------------------------------------------------------------------------- builtins
 
 
 _COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType, EnumType)

@@ -7,7 +7,7 @@ from typing import Final
 
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import DTYPE, INT, LAYOUT, IntType, ListType, TensorType, TupleType
+from rekindle.ir.types import DTYPE, INT, LAYOUT, TENSOR, IntType, ListType, TensorType, TupleType, optional
 
 _TUPLES: Final[dict[str, str]] = {
     "aten::size": "Size",
@@ -32,8 +32,13 @@ _CLASSES: Final[dict[str, IntType]] = {
 
 def as_python_has_it(kind: str, made: Value) -> Value:
     """Set the type of ``made``, a result of the operator ``kind``, to one that records its class in Python: a tuple
-    instead of a list, a dtype or layout instead of an int. Return ``made``. Programs that do not follow Python keep the
-    type."""
+    instead of a list, a dtype or layout instead of an int. Return ``made``, and for a gradient its cast to an Optional.
+    Programs that do not follow Python keep the type."""
+    if kind == "prim::grad" and made.node.graph.follows_python:
+        graph, range = made.node.graph, made.node.range
+        return graph.insert_node(
+            graph.create("prim::unchecked_cast", [made], types=[optional(TENSOR)], range=range)
+        ).output
     if (kind not in _TUPLES and kind not in _CLASSES) or not made.node.graph.follows_python:
         return made
     if kind in _CLASSES and made.type == INT:

@@ -45,6 +45,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
     UnionBase,
+    differs_in_python,
     is_open_number,
     join_assigned,
     join_numbers,
@@ -435,7 +436,8 @@ class Environment:
                 + mismatch_note(simple.type, annotated),
                 range,
             )
-        type = simple.type if annotated is None else annotated
+        keeps_class = annotated == ANY and differs_in_python(simple.type) and self.graph.follows_python
+        type = simple.type if annotated is None or keeps_class else annotated
         _check_class(name, simple.type, type, range)
         self.store(name, range, simple, type)
         if self.tried is not None:

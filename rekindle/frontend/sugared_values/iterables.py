@@ -9,7 +9,7 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import INT, ListType, Type
+from rekindle.ir.types import BOOL, INT, ListType, Type
 
 
 class IterableValue(SugaredValue):
@@ -57,6 +57,8 @@ class RangeValue(IterableValue):
     def __init__(
         self, range: SourceRange, graph: Graph, inputs: Sequence[Value], static_length: int | None = None
     ) -> None:
+        if graph.follows_python:
+            inputs = [graph.insert("aten::Int", [each], range=range) if each.type == BOOL else each for each in inputs]
         for index, value in enumerate(inputs):
             if value.type != INT:
                 raise TypeMismatchError(f"range takes ints, argument {index + 1} is {value.type.annotation}", range)

@@ -55,7 +55,8 @@ class Trait(Enum):
     LIBRARY = "library"
     """BLAS or oneDNN runs the operator, and no kernel is generated for it."""
     ANY_LAYOUT = "any_layout"
-    """The values of the result do not depend on the order of the operands in memory."""
+    """The values of the result do not depend on the order of the operands in memory, and its memory is new, unless the
+    operator writes to its first operand."""
 
     ABOUT_AS_LARGE = "about_as_large"
     """Results are not much larger than operands, of whatever layout these are. Only operators that cannot run on meta

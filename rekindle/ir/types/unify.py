@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 
-from rekindle.ir.types.base import INT, NONE, NUMBER, IntType, NumberType, Type, VarType
+from rekindle.ir.types.base import ANY, INT, NONE, NUMBER, IntType, NumberType, Type, VarType
 from rekindle.ir.types.container_subclasses import lost_class
 from rekindle.ir.types.containers import (
     DictType,
@@ -185,6 +185,8 @@ def join_contents(a: Type, b: Type) -> Type | None:
     """
     if a == b:
         return a
+    if ANY in (a, b):
+        return ANY
     if a == NONE or b == NONE:
         return optional(b if a == NONE else a)
     if a.is_optional or b.is_optional:

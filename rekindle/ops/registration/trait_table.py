@@ -284,7 +284,7 @@ numpy_T                                  moves_data
 ones                                     linear_cost
 ones_like                                linear_cost
 outer                                    fresh one_dtype matrix_product
-pad                                      same_rank
+pad                                      same_rank any_layout
 permute                                  about_as_large
 pixel_shuffle                            same_rank
 polar                                    makes_complex
@@ -401,6 +401,9 @@ unsafe_split_with_sizes                  aliases_operands
 unsqueeze                                about_as_large
 unsqueeze_                               reshapes
 update                                   carries_elements
+upsample_bicubic2d                       fresh any_layout
+upsample_bilinear2d                      fresh any_layout
+upsample_nearest2d                       fresh any_layout
 values                                   about_as_large carries_elements
 var                                      fresh makes_real linear_cost
 vdot                                     one_dtype
@@ -475,7 +478,7 @@ rnn_relu_cell rnn_tanh_cell row_stack slogdet special_digamma special_erf specia
 special_expit special_expm1 special_gammainc special_gammaincc special_gammaln special_i0 special_log1p
 special_log_softmax special_logit special_logsumexp special_multigammaln special_ndtr special_polygamma special_psi
 special_round special_sinc special_softmax special_xlogy std_mean subtract svd trapezoid trapz triplet_margin_loss
-true_divide upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
+true_divide upsample_linear1d upsample_nearest1d
 upsample_nearest3d upsample_trilinear3d vander var_mean vstack
 """
 """Operators of which nothing but :attr:`~rekindle.ir.operators.traits.Trait.FRESH` is known."""

@@ -51,6 +51,9 @@ def queries_of(*properties: Trait) -> frozenset[str]:
 
 _DATA_DEPENDENT: Final = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 
+_KEEPS_DATA: Final = frozenset({Trait.VIEW, Trait.MOVES_DATA})
+"""Pointwise operators with these return their operand, or a copy in an order that an argument specifies."""
+
 
 def traits_of_overload(
     schema: FunctionSchema,
@@ -72,6 +75,8 @@ def traits_of_overload(
     written = [index for index, each in enumerate(schema.arguments) if each.alias is not None and each.alias.is_write]
     if written == [0] and len(schema.returns) == 1 and Trait.RESHAPES not in found:
         found |= {Trait.SAME_RANK, Trait.SAME_SIZES}
+    if Trait.POINTWISE in found and written in ([], [0]) and not found & _KEEPS_DATA:
+        found.add(Trait.ANY_LAYOUT)
     return frozenset(found)
 
 

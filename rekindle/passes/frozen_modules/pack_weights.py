@@ -20,8 +20,7 @@ becomes
 An addition to the result of a convolution that has no other use (``x + conv(y)``, a residual connection) is fused with
 it into ``prim::packed_convolution_add``.
 
-Images stay in channels-last order between convolutions, through operators whose values do not depend on memory order.
-Other users of a result get it in the memory order that PyTorch's operators would choose.
+Images stay in channels-last order between convolutions, as :mod:`rekindle.passes.frozen_modules.image_order` describes.
 
 What runs these kinds, and how it is chosen: :mod:`rekindle.codegen.convolution.packed_operators`.
 """
@@ -32,23 +31,22 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import torch
-from torch._prims_common import suggest_memory_format
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.analysis.constants import constant_int, is_constant, value_of
-from rekindle.analysis.effects import may_write
-from rekindle.ir.graph import AttributeValue, Graph, Node, Use, Value
-from rekindle.ir.operators.traits import Trait
-from rekindle.ir.scalar_types import number_of
-from rekindle.ir.types import INT, NoneType
+from rekindle.analysis.constants import constant_int, constant_ints, is_constant, value_of
+from rekindle.ir.graph import AttributeValue, Graph, Node, Value
+from rekindle.ir.types import NoneType
 from rekindle.passes.frozen_modules.foldable import fixed_tensor
+from rekindle.passes.frozen_modules.image_order import (
+    ADDING,
+    CONVOLUTION,
+    LINEAR,
+    TRANSPOSED,
+    ImageOrder,
+    is_metadata_query,
+)
 from rekindle.rewriting.changes import may_change
 
-CONVOLUTION: Final = "prim::packed_convolution"
-ADDING: Final = "prim::packed_convolution_add"
-TRANSPOSED: Final = "prim::packed_transposed_convolution"
-LINEAR: Final = "prim::packed_linear"
-IMAGE_ORDER: Final = "prim::image_order"
 SMALLEST_LINEAR: Final = 1 << 16
 """Number of weights from which a linear map is packed: for fewer, PyTorch's operator takes less than the selection of
 a kernel."""
@@ -84,7 +82,7 @@ class PackWeights:
         if changed:
             for node in list(graph.find_nodes(CONVOLUTION)):
                 _take_addition(node, graph)
-            _Order(graph).keep()
+            ImageOrder(graph).keep()
         return changed
 
 
@@ -167,13 +165,8 @@ def has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
 
 def _ints(value: Value) -> list[int] | None:
     """Return the items of a list of two constant ints, of a list of one that int twice; None for another value."""
-    if value.node.kind == "prim::ListConstruct":
-        found = [constant_int(item) for item in value.node.inputs]
-    else:
-        held = value_of(value.node) if is_constant(value) else None
-        found = [item if isinstance(item, int) else None for item in held] if isinstance(held, list) else []
-    known = [item for item in found if item is not None]
-    return known * 2 if len(found) == len(known) == 1 else known if len(found) == len(known) == 2 else None
+    known = constant_ints(value) or []
+    return known * 2 if len(known) == 1 else known if len(known) == 2 else None
 
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
@@ -264,147 +257,8 @@ def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
         return False
     others = [use.user for use in value.uses if use.user is not add]
     return convolution not in others and all(
-        each.kind in (CONVOLUTION, ADDING, *_ASKING) and each.owning_block is add.owning_block and each.is_before(add)
+        (each.kind in (CONVOLUTION, ADDING) or is_metadata_query(each))
+        and each.owning_block is add.owning_block
+        and each.is_before(add)
         for each in others
     )
-
-
-# ------------------------------------------------------------------------------------------------- the order in memory
-
-_LAST_ORDER: Final = frozenset({CONVOLUTION, ADDING, TRANSPOSED})
-"""These take images in any order in memory, and their results may be in channels-last order."""
-_IN_PLACE: Final = frozenset(
-    f"aten::{name}_"
-    for name in ("relu", "hardtanh", "silu", "hardswish", "hardsigmoid", "leaky_relu", "elu", "mish", "sigmoid", "tanh")
-)
-"""Activations that write to their operand, whatever its order in memory is."""
-_ASKING: Final = frozenset({"aten::dim", "aten::size"})
-
-
-class _Order:
-    """Determines which values may be in channels-last order, and converts them to the default order for users whose
-    result depends on the order."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.aliases = AliasDb(graph, is_frozen=True)
-        self.written = 0
-        """Memory written through views, or by operators other than in-place activations."""
-        for node in graph.all_nodes():
-            if not node.blocks and may_write(node) and not _works_on_own_result(node):
-                self.written |= self.aliases.writes_to(node)
-        self.other_order: set[Value] = set()
-        self.orders: dict[Value, Value] = {}
-        """The memory order that PyTorch's operators would produce for a value, as a value of type int computed when the
-        program runs."""
-
-    def keep(self) -> None:
-        for node in list(self.graph.all_nodes()):
-            if node.kind in _LAST_ORDER:
-                changes_order = not _has_channels_last_weights(node) or self._has_other_order(node)
-            else:
-                changes_order = node.has_trait(Trait.ANY_LAYOUT) and self._has_other_order(node)
-            if changes_order:
-                self._decide(node.output)
-
-    def _has_other_order(self, node: Node) -> bool:
-        first, *_ = node.inputs
-        operands = first.node.inputs if first.node.kind == "prim::ListConstruct" else node.inputs
-        return any(value in self.other_order for value in operands)
-
-    def _decide(self, value: Value) -> None:
-        uses = list(value.uses)
-        works_in_place = any(use.user.kind in _IN_PLACE for use in uses)
-        if self.aliases.reachable(value) & self.written or (works_in_place and len(uses) > 1):
-            self._reorder(value, uses)
-            return
-        minding = [use for use in uses if not _does_not_mind(use)]
-        self._reorder(value, minding)
-        if len(minding) < len(uses):
-            self.other_order.add(value)
-
-    def _reorder(self, value: Value, uses: list[Use]) -> None:
-        if not uses:
-            return
-        graph, node = self.graph, value.node
-        order = self._order_of(value)
-        with graph.inserting_after(node):
-            copy = graph.insert_node(graph.create("aten::contiguous", [value, order], range=node.range))
-        for use in uses:
-            use.user.replace_input(use.offset, copy.output)
-
-    def _order_of(self, value: Value) -> Value:
-        """Return a value for the memory order that PyTorch would choose: channels-last after a convolution with such
-        weights, else that of the image that the first convolution reads."""
-        known = self.orders.get(value)
-        if known is None:
-            node = value.node
-            first, *_ = node.inputs
-            if node.kind in _LAST_ORDER and _has_channels_last_weights(node):
-                with self.graph.inserting_before(node):
-                    known = self.orders[value] = self.graph.insert_constant(number_of(torch.channels_last))
-                return known
-            operands = first.node.inputs if first.node.kind == "prim::ListConstruct" else node.inputs
-            before = next((operand for operand in operands if operand in self.other_order), None)
-            if before is not None:
-                known = self._order_of(before)
-            else:
-                made = self.graph.create(IMAGE_ORDER, [first], types=[INT], range=node.range)
-                known = made.insert_before(node).output
-            self.orders[value] = known
-        return known
-
-
-def _works_on_own_result(node: Node) -> bool:
-    """Return whether a node is an in-place activation of the result of a packed operator, or of an operator that
-    accepts any layout; not of a view."""
-    if node.kind not in _IN_PLACE:
-        return False
-    maker = node.inputs[0].node
-    return maker.kind in _LAST_ORDER or maker.has_trait(Trait.ANY_LAYOUT)
-
-
-def _has_channels_last_weights(node: Node) -> bool:
-    """Return whether the weight of a convolution is in channels-last order: PyTorch then returns the result in that
-    order for every image."""
-    weight = value_of(node.inputs[1].node)
-    return isinstance(weight, torch.Tensor) and suggest_memory_format(weight) is torch.channels_last
-
-
-_FRESH_ORDER: Final = frozenset({"aten::contiguous", "aten::layer_norm", "aten::linear", LINEAR})
-"""Kinds with results in the usual memory order, whatever the order of the first operand."""
-_REORDERING: Final = frozenset({"aten::permute", "aten::transpose"})
-
-
-def _does_not_mind(use: Use) -> bool:
-    """Return whether the memory order of a tensor affects nothing that its user computes, and no observable memory
-    order."""
-    user = use.user
-    if user.kind in _LAST_ORDER:
-        return use.offset in (0, 3)
-    if _forgets_order(use):
-        return True
-    if user.kind == "aten::mean":
-        return _gives_one_place(user)
-    if user.kind == "prim::ListConstruct":
-        return len(user.output.uses) == 1 and user.output.uses[0].user.kind == "aten::cat"
-    return user.has_trait(Trait.ANY_LAYOUT)
-
-
-def _forgets_order(use: Use) -> bool:
-    """Return whether the memory order of all results of a tensor's user is independent of the tensor's.
-
-    Operators that keep the order (``relu``) do not qualify after a permutation: a copy of their result in the usual
-    order would not restore it.
-    """
-    user = use.user
-    if user.kind in _REORDERING:
-        return all(map(_forgets_order, user.output.uses))
-    return user.kind in _ASKING or (user.kind in _FRESH_ORDER and use.offset == 0)
-
-
-def _gives_one_place(mean: Node) -> bool:
-    """Return whether a mean of images leaves one number for each channel, so that their memory order is not
-    observable."""
-    dims = _ints(mean.inputs[1]) if len(mean.inputs) > 2 else None
-    return dims is not None and {dim % 4 for dim in dims} == {2, 3}

@@ -192,7 +192,9 @@ def _type_test(at: RewriteSite) -> bool:
 
 
 def _before_casts(value: Value) -> Value:
-    while value.node.kind == "prim::unchecked_cast":
+    """Return what ``value`` is before casts, which shows a narrower type. The gradient of a tensor may be None, which
+    only the cast says."""
+    while value.node.kind == "prim::unchecked_cast" and value.node.input.node.kind != "prim::grad":
         value = value.node.input
     return value
 

@@ -25,6 +25,7 @@ from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program import public_names
 from rekindle.program.calling import call, check_parts, fit_value, has_late_hooks, interceptors, late_hooks, runner_of
+from rekindle.program.dynamo import skipped_by_dynamo
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.modules.state_dicts import as_written, has_overrides
@@ -269,6 +270,7 @@ class ScriptModule(torch.nn.Module, Savable):
         """
         self.forward.compile(*args, **kwargs)
 
+    @skipped_by_dynamo
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call ``forward``, with the hooks that Python has registered; return its result.
 

@@ -76,7 +76,7 @@ def binder_of(record: GraphFunction) -> Binder:
         by_origin = DROP_IN_RULES if record.takes_tensors_as_numbers else PYTHON_RULES
         rules = TORCHSCRIPT_RULES if record.is_from_archive else by_origin
         writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
-        found = record.binder = Binder(schema, rules, writes_to)
+        found = record.binder = Binder(schema, rules, writes_to, record.result_in_python)
     return found
 
 
@@ -103,6 +103,7 @@ class Binder:
         schema: FunctionSchema,
         numbers: NumberRules = PYTHON_RULES,
         writes_to: Callable[[int], bool] | None = None,
+        result_in_python: Callable[[Type], Type] | None = None,
     ) -> None:
         self.schema = schema
         self._writes_to = writes_to
@@ -110,6 +111,8 @@ class Binder:
         self._converters = [_converter_of(argument, numbers) for argument in schema.arguments]
         self._copies_defaults = numbers is TORCHSCRIPT_RULES
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
+        if result_in_python is not None:
+            self._result = result_in_python(self._result)
         self._gives_as_is = not differs_in_python(self._result)
 
     @cached_property

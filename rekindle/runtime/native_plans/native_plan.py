@@ -70,13 +70,13 @@ class NativePlan:
         """Return a function that takes the arguments."""
         return self._function(ENTRY)
 
-    def consuming_function(self) -> Callable[[list[Any]], Any]:
+    def consuming_function(self, plain: Callable[..., Any]) -> Callable[[list[Any]], Any]:
         """Return a function that takes a list of the arguments, and empties it: an argument that only the list holds is
-        freed at its last use."""
-        return self._function(LIST_ENTRY)
+        freed at its last use. It keeps ``plain`` alive, the function that takes the arguments."""
+        return self._function(LIST_ENTRY, plain)
 
-    def _function(self, entry: str) -> Callable[..., Any]:
-        function = function_at(self._entries[entry], self.code.basename, self._capsule, self)
+    def _function(self, entry: str, *kept: object) -> Callable[..., Any]:
+        function = function_at(self._entries[entry], self.code.basename, self._capsule, (self, *kept))
         _FUNCTIONS[function] = ref(self)
         return function
 

@@ -7,7 +7,7 @@ import inspect
 import types
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.calls.generic import GenericFunction
@@ -15,7 +15,7 @@ from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import TENSOR, unshaped
+from rekindle.ir.types import TENSOR, differs_in_python, unshaped
 from rekindle.program.names import qualified_name
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.callables.decorators import unwrapped, within_managers
@@ -26,12 +26,14 @@ from rekindle.scripting.signatures import annotated_types, default_arguments
 from rekindle.syntax.python_ast import function_def
 
 _CACHE: Final = "__rekindle_generic__"
+ANY_ANNOTATIONS: Final = (Any, "Any", "typing.Any")
+"""How a parameter is declared Any."""
 _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDictionary()
 
 
 def may_be_generic(function: types.FunctionType) -> bool:
     """Return whether parameter types may depend on the call: the function has no overloads, and has ``*args`` or
-    ``**kwargs``, or parameters without a type."""
+    ``**kwargs``, or parameters without a type or declared Any."""
     known = _known.get(function)
     if known is None:
         known = _known[function] = _ask(function)
@@ -45,7 +47,7 @@ def _ask(function: types.FunctionType) -> bool:
     if takes_any_number(inner):
         return True
     annotations, unsaid = annotations_of(inner), open_parameters(inner)
-    return any(name not in annotations or name in unsaid for name in _parameters(inner))
+    return any(name in unsaid or annotations.get(name, Any) in ANY_ANNOTATIONS for name in _parameters(inner))
 
 
 def takes_any_number(function: types.FunctionType) -> bool:
@@ -63,21 +65,31 @@ def needs_call_types(
 ) -> bool:
     """Return whether a call with these arguments determines parameter types: the function has ``*args``, ``**kwargs``
     or an annotation that is not a type, or a parameter without annotation gets an argument other than a tensor, or has
-    a default. The arguments start at parameter ``skipped``."""
+    a default, or one declared Any gets a value whose class only its type determines. The arguments start at parameter
+    ``skipped``."""
     _, inner = unwrapped(function)
     if takes_any_number(inner):
         return True
     names = _parameters(inner)
     if not open_parameters(inner).isdisjoint(names):
         return True
-    if annotations_of(inner).keys() >= {*names[skipped:]}:
+    annotations = annotations_of(inner)
+    given = list(zip(names[skipped:], args, strict=False)) + [(item.name or "", item) for item in kwargs]
+    if any(_loses_class(annotations.get(name), item) for name, item in given):
+        return True
+    if annotations.keys() >= {*names[skipped:]}:
         return False  # the source need not be read
     definition = generic_function(function).definition
     assumed = {param.name.name for param in definition.params if param.annotation is None}
     if not assumed.isdisjoint(default_arguments(inner)):
         return True
-    given = list(zip(names[skipped:], args, strict=False)) + [(item.name or "", item) for item in kwargs]
     return any(name in assumed and not item.type.is_subtype_of(TENSOR) for name, item in given)
+
+
+def _loses_class(annotation: object, given: NamedValue) -> bool:
+    """Return whether a parameter with this annotation is declared Any, and the Python class of ``given`` would be
+    unknown: a ``torch.Size`` is a list in programs, a dtype an int."""
+    return annotation in ANY_ANNOTATIONS and differs_in_python(given.type)
 
 
 def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
@@ -92,6 +104,8 @@ def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], k
     if any(defaults[name] is None and name not in annotated for name in defaults):
         return False
     given = [*zip(names[1:], args, strict=False), *((item.name or "", item) for item in kwargs)]
+    if any(_loses_class(annotated.get(name), item) for name, item in given):
+        return False
     return all(
         item.type.is_subtype_of(TENSOR) if name not in defaults else unshaped(item.type) == infer_type(defaults[name])
         for name, item in given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 from typing import Any, Final
 
@@ -63,13 +64,14 @@ def generated_methods(cls: Any) -> list[str]:
     settings = cls.__dataclass_params__
     found = ["__init__"] if settings.init and _is_generated(cls, "__init__") else []
     found += ["__eq__"] if settings.eq and _is_generated(cls, "__eq__") else []
+    found += ["__repr__"] if settings.repr and _is_generated(cls, "__repr__") else []
     return found + (list(_ORDER) if settings.order else [])
 
 
 def _is_generated(cls: type, name: str) -> bool:
     """Return whether ``@dataclass`` generated the method ``name``: it compiles source in which each method is a local
     function of ``__create_fn__``, a name that Python stores since 3.11."""
-    code = getattr(vars(cls).get(name), "__code__", None)
+    code = getattr(inspect.unwrap(vars(cls).get(name, _is_generated)), "__code__", None)
     if code is None or code.co_filename != "<string>":
         return False
     return "__create_fn__" in getattr(code, "co_qualname", "__create_fn__")
@@ -83,12 +85,15 @@ def define_generated(
     resolver: Resolver,
     binding: SelfBinding,
 ) -> None:
-    """Compile the method of the dataclass ``cls`` that ``record`` is named after, ``__init__`` or a comparison, into
-    ``record``. ``declared`` has the types of the fields.
+    """Compile the method of the dataclass ``cls`` that ``record`` is named after, ``__init__``, ``__repr__`` or a
+    comparison, into ``record``. ``declared`` has the types of the fields.
 
     Raises:
         CompileError: the method cannot be compiled.
     """
+    if record.basename == "__repr__":
+        define_function(record, _parsed(_repr_text(cls), cls), resolver, self_binding=binding)
+        return
     if record.basename != "__init__":
         definition = _parsed(_comparison_text(cls, record.basename, declared), cls)
         define_function(record, definition, resolver, self_binding=binding, parameter_types={"other": type})
@@ -155,6 +160,12 @@ def _init_text(cls: Any) -> str:
         variables = [item.name for item in given if _is_init_var(cls, item)]
         body.append(f"self.__post_init__({', '.join(variables)})")
     return f"def __init__({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in body or ["pass"])
+
+
+def _repr_text(cls: type) -> str:
+    """Return the source of ``__repr__``, which shows the class and the fields by name."""
+    shown = ", ".join(f"{item.name}={{self.{item.name}!r}}" for item in dataclasses.fields(cls) if item.repr)
+    return f"def __repr__(self) -> str:\n    return f'{cls.__qualname__.rpartition('<locals>.')[2]}({shown})'\n"
 
 
 _LITERALS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}

@@ -40,7 +40,7 @@ from rekindle.frontend.sugared_values.values import FunctionValue, MethodValue, 
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.redefinition import forget_users, is_relied_on, restart_users
-from rekindle.ir.types import ClassAttribute, ClassType, Property, Type, keep_type, kept_type
+from rekindle.ir.types import ANY, ClassAttribute, ClassType, Property, Type, keep_type, kept_type
 from rekindle.program.calling import fit_value
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.runtime.calls import conversion
@@ -51,7 +51,7 @@ from rekindle.scripting.annotations import (
     type_of_annotation,
 )
 from rekindle.scripting.callables.functions import record_of
-from rekindle.scripting.callables.generic_functions import may_be_generic
+from rekindle.scripting.callables.generic_functions import ANY_ANNOTATIONS, may_be_generic
 from rekindle.scripting.callables.generic_methods import MethodOfObject
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
@@ -427,7 +427,9 @@ class _Filler:
                 )
             forms: dict[str, SugaredValue] = {"super": _Super(self, owner, declared)}
             if declared is None:
-                compile_function(record, function, self_binding=ObjectBinding(self.type), forms=forms, names=own)
+                # What __exit__ is given is None unless there is an exception.
+                given = dict.fromkeys(_without_annotation(function), ANY) if name == "__exit__" else None
+                compile_function(record, function, given, self_binding=ObjectBinding(self.type), forms=forms, names=own)
                 return
             shown = shown_parameters(self.cls, function)
             assumed = _without_annotation(function).difference(shown)
@@ -449,9 +451,10 @@ def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
 
 def _takes_unannotated(function: FunctionType) -> bool:
     """Return whether the method has no overloads, and has a parameter other than ``self`` without an annotation, or
-    with one that is not a type."""
+    with one that is not a type, or declared Any."""
+    undeclared = (inspect.Parameter.empty, *ANY_ANNOTATIONS)
     return may_be_generic(function) and any(
-        item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
+        item.annotation in undeclared or item.name in open_parameters(function)
         for item in list(inspect.signature(function).parameters.values())[1:]
     )
 

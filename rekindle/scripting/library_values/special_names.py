@@ -18,6 +18,7 @@ import torch
 import torch.overrides
 
 from rekindle.frontend.python.library import library_function
+from rekindle.frontend.python.result_types import as_python_has_it
 from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import (
     ANNOTATE,
@@ -64,7 +65,7 @@ class DefaultDtype(StaticValue):
             call.graph.create("prim::ListConstruct", [zero], types=[ListType(INT)], range=call.range)
         )
         made = call.graph.insert("aten::empty", [sizes.output], range=call.range)
-        return SimpleValue(call.graph.insert("prim::dtype", [made], range=call.range))
+        return SimpleValue(as_python_has_it("prim::dtype", call.graph.insert("prim::dtype", [made], range=call.range)))
 
 
 def _constant_functions() -> list[tuple[Any, object]]:

@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
-from rekindle.errors import UndefinedNameError, UnsupportedError
+from rekindle.errors import UnsupportedError
 from tests.language.corpus import known_to_torch, program, refused
 
 
@@ -328,6 +328,6 @@ def dataclass_init_var(n: int) -> Tuple[int, int, bool]:
     return scaled.area, Scaled(n, factor=n).area, scaled == Scaled(n)
 
 
-@refused("dataclass.repr", UndefinedNameError, "'Box' has no attribute or method '__str__'")
+@program("dataclass.repr", (2,), (-3,), torch="refuses")
 def dataclass_repr(n: int) -> str:
     return str(Box(n))

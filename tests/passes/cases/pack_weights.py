@@ -33,6 +33,26 @@ graph(%x : Tensor):
   %s : Tensor = aten::sigmoid(%t)
   return (%v, %s, %n)
 """,
+    "reductions over channels, slices and sums in place keep the order; a slice that is viewed does not": f"""
+graph(%x : Tensor):
+{_CONSTANTS}  %two : int = prim::Constant[value=2]()
+  %c : Tensor = aten::conv2d(%x, %w, %none, %ones, %zeros, %ones, %one)
+  %q : Tensor = aten::pow(%c, %two)
+  %only : int[] = prim::ListConstruct(%one)
+  %m : Tensor = aten::mean(%q, %only, %no, %none)
+  %k : Tensor = aten::unsqueeze(%m, %one)
+  %r : Tensor = aten::rsqrt(%k)
+  %n : Tensor = aten::mul(%c, %r)
+  %a : Tensor = aten::slice(%n, %one, %zero, %one, %one)
+  %parts : Tensor[] = aten::chunk(%n, %two, %one)
+  %p : Tensor, %u : Tensor = prim::ListUnpack(%parts)
+  %s : Tensor = aten::sigmoid(%p)
+  %t : Tensor = aten::add_(%s, %a, %one)
+  %d : Tensor = aten::conv2d(%t, %w, %none, %ones, %zeros, %ones, %one)
+  %e : Tensor = aten::slice(%d, %one, %zero, %one, %one)
+  %v : Tensor = aten::view(%e, %ones)
+  return (%v)
+""",
     "what is written to has the usual order at once": f"""
 graph(%x : Tensor):
 {_CONSTANTS}  %c : Tensor = aten::conv2d(%x, %w, %b, %ones, %zeros, %ones, %one)
