@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, List  # noqa: UP035  (programs are written so)
 
 import pytest
 import torch
@@ -162,3 +162,30 @@ def test_sizes_dtypes_and_devices_as_texts(tmp_path: Path) -> None:
     x = torch.zeros(2, 0, 3, dtype=torch.int16)
     library = library_of(described, tmp_path, [(x, torch.bool)])
     assert library(x, torch.complex64) == described(x, torch.complex64)
+
+
+class One:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+class Another:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+@rekindle.script
+def class_of_elements(k: int) -> int:
+    xs: Any = [One(1)]
+    if k > 0:
+        xs = [Another(1)]
+    return 1 if isinstance(xs, List[One]) else 3
+
+
+def test_classes_of_elements_that_a_list_does_not_record_are_an_error(tmp_path):
+    rekindle.build(class_of_elements, tmp_path, [(0,), (1,)])
+    library = rekindle.NativeLibrary(tmp_path)
+    assert [class_of_elements(k) for k in (0, 1)] == [1, 3]
+    for k in (0, 1):
+        with pytest.raises(rekindle.LibraryError, match="whether a container is of a type depends on the elements"):
+            library(k)

@@ -30,7 +30,7 @@ fail if the page is wrong.
   output, and the same changes to its arguments. For `torch.jit`: the same values and types, and an exception where
   Python has one.
 - **differs**: it compiles, and does something else than Python.
-- **refuses**: it does not compile. The error has the source location, the reason, and what to write instead.
+- **refuses**: it does not compile. The error has the source location and the reason, and often what to write instead.
 - If the programs of a construct differ, the numbers count them.
 
 [The tutorial](tutorial.md) shows how to write such programs. [Differences](differences.md) explains the differences.

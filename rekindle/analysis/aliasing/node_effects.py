@@ -66,7 +66,8 @@ class NodeEffects:
         self.shows_progress |= other.shows_progress
 
     def conflicts_with(self, other: NodeEffects) -> bool:
-        """Return whether the order of the two is observable."""
+        """Return whether the order of the two may be observable. Prints, calls of Python and ``raise`` conflict with
+        every node."""
         return bool(
             self.writes & (other.reads | other.writes)
             or self.reads & other.writes

@@ -111,7 +111,8 @@ def as_element(descriptor: Array[Byte]) -> Array[Byte]:
 
 @native
 def same_descriptor(a: Array[Byte], b: Array[Byte]) -> bool:
-    """Return whether two descriptors are of the same type."""
+    """Return whether two descriptors are of the same type, where the instances of all classes count as one type: the
+    elements of containers do not record their class."""
     first = as_element(a)
     second = as_element(b)
     if first[0] != second[0]:
@@ -132,6 +133,25 @@ def same_descriptor(a: Array[Byte], b: Array[Byte]) -> bool:
         left = after(left)
         right = after(right)
     return left[0] == right[0]
+
+
+@native
+def has_instances(descriptor: Array[Byte]) -> bool:
+    """Return whether a value of the type may be or contain an instance of a class."""
+    element = as_element(descriptor)
+    if element[0] == LIST or element[0] == OPTIONAL:
+        return has_instances(advance(element, 1))
+    if element[0] == DICT:
+        key = advance(element, 1)
+        return has_instances(key) or has_instances(after(key))
+    if element[0] != OPEN:
+        return element[0] == OBJECT
+    field = advance(element, 1)
+    while field[0] != CLOSE:
+        if has_instances(field):
+            return True
+        field = after(field)
+    return False
 
 
 @native

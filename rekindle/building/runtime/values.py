@@ -20,6 +20,7 @@ from rekindle.building.runtime.descriptors import (
     advance,
     after,
     descriptor_of_kind,
+    has_instances,
     is_plain,
     is_vague,
     name_of_class,
@@ -174,9 +175,9 @@ def same_name(a: Array[Byte], b: Array[Byte]) -> bool:
 
 @native
 def verdict(context: Context, is_empty: bool, have: Array[Byte], wanted: Array[Byte]) -> int:
-    if same_descriptor(have, wanted):
+    if same_descriptor(have, wanted) and not has_instances(wanted):
         return 1
-    if is_empty or is_vague(have) or is_vague(wanted):
+    if is_empty or has_instances(wanted) or is_vague(have) or is_vague(wanted):
         fail(context, ErrorCode.NOT_BUILT, c("whether a container is of a type depends on the elements that it has"))
         return -1
     return 0

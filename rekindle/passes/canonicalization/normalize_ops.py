@@ -93,8 +93,8 @@ def _swap_operands(at: RewriteSite) -> bool:
 
 def _compare(kind: str) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
-        """Replace the identity test of two bools by their equality, which is equivalent. Return whether that was
-        done."""
+        """Replace ``is`` or ``is not`` between two bools by ``kind``, ``==`` or ``!=``, which is equivalent. Return
+        whether that was done."""
         return all(value.type == BOOL for value in at.node.inputs) and at.replace_node(kind, at.node.inputs)
 
     return rule

@@ -31,7 +31,7 @@ from rekindle.rewriting.changes import may_change
 class DeadCodeElimination:
     '''Remove nodes whose results are not used. The docstring of the module shows the IR before and after.
 
-    ``keep_raising`` keeps unused scalar and list operators that may raise.
+    ``keep_raising`` keeps unused operators on numbers, strings and containers that may raise.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -21,8 +21,8 @@ from rekindle.runtime.native_plans.native_plan import compiled_plan
 from rekindle.runtime.plans.plan import ExecutionPlan
 
 TESTED: Final = ("2.11.", "2.12.", "2.13.", "2.14.", "2.15.")
-"""The releases of PyTorch that the whole suite of tests runs on. In others a type that is passed in another way might
-crash before any result can be compared."""
+"""The releases of PyTorch that tests run on. In others a type that is passed in another way might crash before any
+result can be compared."""
 
 PROGRAM: Final = """\
 graph(%x : Tensor,
