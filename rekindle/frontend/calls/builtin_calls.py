@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from rekindle.errors import SourceRange, UndefinedNameError
 from rekindle.frontend.calls.iterated_arguments import with_items
@@ -51,9 +52,10 @@ def insert_builtin_call(
     functions = find_builtin_functions(kind)
     if not operators and not functions and not preferred:
         raise UndefinedNameError(f"there is no operator '{kind}'", range, hint=_similar(kind))
-    parts: tuple[Sequence[Operator | GraphFunction], ...] = (preferred, operators, functions)
-    candidates = LazySequence.chained(parts)
-    schemas = LazySequence.mapped(_schema_of, candidates)
+    candidates = _candidates(kind, operators, functions)
+    if preferred:
+        candidates = _Candidates((preferred, candidates.functions))
+    schemas = candidates.schemas
 
     def emit(arguments: Arguments) -> Value:
         return insert_builtin_call(
@@ -64,7 +66,7 @@ def insert_builtin_call(
     if dispatched is not None:
         return dispatched
     index, plan = match_schemas(kind, schemas, range, args, kwargs, self_value)
-    function = candidates[index]
+    function = candidates.functions[index]
     if isinstance(function, Operator):
         return pack_outputs(graph, insert_operator_node(graph, function, plan, range), plan.schema)
     inputs = plan.inputs(graph, range)
@@ -77,6 +79,28 @@ def insert_builtin_call(
         return graph.insert_node(call).output
     # Others are thin wrappers: inlining them keeps graphs readable.
     return graph.insert_graph(function.graph, inputs)[0]
+
+
+class _Candidates:
+    """What a call of a builtin may call, in the order in which it is tried, and the schema of each."""
+
+    __slots__ = ("functions", "schemas")
+
+    def __init__(self, parts: Sequence[Sequence[Operator | GraphFunction]]) -> None:
+        self.functions = LazySequence.chained(parts)
+        self.schemas = LazySequence.mapped(_schema_of, self.functions)
+
+
+_CANDIDATES: Final[dict[str, tuple[Sequence[Operator], _Candidates]]] = {}
+"""The candidates of each kind, with the operators of the registry among them: there are others once one is
+registered."""
+
+
+def _candidates(kind: str, operators: Sequence[Operator], functions: Sequence[GraphFunction]) -> _Candidates:
+    known = _CANDIDATES.get(kind)
+    if known is None or known[0] is not operators:
+        known = _CANDIDATES[kind] = operators, _Candidates((operators, functions))
+    return known[1]
 
 
 def _schema_of(candidate: Operator | GraphFunction) -> FunctionSchema:
