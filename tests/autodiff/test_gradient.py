@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -199,19 +198,36 @@ def test_float_power_is_computed_in_float64() -> None:
             )
 
 
+@pytest.mark.filterwarnings("ignore:Using a .* size:UserWarning")
 @pytest.mark.parametrize("loss", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
-@pytest.mark.parametrize("sizes", [((6, 5), (6, 5)), ((6, 1), (5,)), ((5,), (6, 5))])
-def test_losses_broadcast_without_an_operator_for_it(loss: str, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("sizes", [((6, 5), (6, 5)), ((6, 1), (5,)), ((5,), (6, 5)), ((6, 1), (1, 6))])
+def test_losses_of_sizes_that_broadcast_are_differentiated_as_in_eager_mode(
+    loss: str, reduction: str, sizes: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    """PyTorch's operators for losses broadcast too, but their derivatives divide by the number of elements of the first
+    operand, and their batching rules pair elements by their position."""
     function = getattr(torch.nn.functional, loss)
 
-    def program(x: Tensor, y: Tensor) -> Tensor:
-        return function(torch.tanh(x) * 2, y * y, reduction="sum")
+    def alone(x: Tensor, y: Tensor) -> Tensor:
+        return function(x, y, reduction=reduction)
 
-    run = rekindle.script(program)
-    leaves = [torch.randn(size, requires_grad=True) for size in sizes]
-    for _ in range(4):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # PyTorch advises against sizes that differ
-            found, expected = run(*leaves), program(*leaves)
-        torch.testing.assert_close(found, expected)
-        torch.testing.assert_close(torch.autograd.grad(found, leaves), torch.autograd.grad(expected, leaves))
+    def within(x: Tensor, y: Tensor) -> Tensor:
+        return function(torch.tanh(x) * 2, y * y, reduction=reduction)
+
+    leaves = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
+    batches = [torch.stack([leaf.detach(), leaf.detach() + 1]) for leaf in leaves]
+    for program in (alone, within):
+        run = rekindle.script(program)
+        for _ in range(3):
+            torch.testing.assert_close(_with_gradients(run, leaves), _with_gradients(program, leaves))
+            torch.testing.assert_close(torch.func.vmap(run)(*batches), torch.func.vmap(program)(*batches))
+
+
+def _with_gradients(program: Callable[..., Tensor], leaves: list[Tensor]) -> list[Tensor]:
+    """Return the result, and the first and second gradients of its sum."""
+    result = program(*leaves)
+    first = torch.autograd.grad(result.sum(), leaves, create_graph=True)
+    square = torch.stack([(grad * grad).sum() for grad in first]).sum()
+    second = torch.autograd.grad(square, leaves, allow_unused=True, materialize_grads=True)
+    return [result, *first, *second]

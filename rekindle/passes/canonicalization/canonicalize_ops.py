@@ -1,4 +1,4 @@
-"""Merge operators that create lists of tensors with the nodes that use the lists.
+"""Merge ``chunk`` and the unpacking of its result into one node.
 
 .. code-block:: text
 
@@ -9,22 +9,8 @@
 
     %a : Tensor, %b : Tensor = prim::ConstantChunk[chunks=2, dim=1](%x)
 
-and
-
-.. code-block:: text
-
-    %l : Tensor[] = prim::ListConstruct(%x, %y)
-    %m : Tensor[] = aten::broadcast_tensors(%l)
-    %a : Tensor, %b : Tensor = prim::ListUnpack(%m)
-    %2 : Tensor = aten::mse_loss(%a, %b, %one)
-
-    becomes
-
-    %2 : Tensor = aten::mse_loss(%x, %y, %one)
-
-Gradient formulas and kernels exist for the new nodes. They raise the errors of the old ones: if a tensor is too short
-for so many chunks, or two sizes do not match. Only constants may lie between the old nodes, so that the error is raised
-at the same time.
+Gradient formulas and kernels exist for that node. If a tensor is too short for so many chunks, it raises the same error
+as ``prim::ListUnpack``. Only constants may lie between the two nodes, so that the error is raised at the same time.
 """
 
 from __future__ import annotations
@@ -55,28 +41,6 @@ def _unpacked_chunk(at: RewriteSite) -> bool:
     return changed
 
 
-def _broadcast_loss(at: RewriteSite) -> bool:
-    """Pass two tensors to a loss, which broadcasts them, without ``aten::broadcast_tensors``. Return whether that was
-    done."""
-    loss, unpack = at.node, at.node.inputs[0].node
-    if unpack.kind != "prim::ListUnpack" or list(unpack.outputs) != list(loss.inputs[:2]):
-        return False
-    broadcast = unpack.input.node
-    if broadcast.kind != "aten::broadcast_tensors":
-        return False
-    made = broadcast.input.node
-    if made.kind != "prim::ListConstruct" or len(made.inputs) != len(unpack.outputs):
-        return False
-    follows = all(map(_directly_follows, (loss, unpack, broadcast), (unpack, broadcast, made)))
-    if not follows or not at.replace_node(loss.kind, [*made.inputs, *loss.inputs[2:]]):
-        return False
-    for node in (unpack, broadcast, made):  # the loss raises their errors
-        if node.has_uses:
-            break
-        node.destroy()
-    return True
-
-
 def _directly_follows(node: Node, first: Node) -> bool:
     if node.owning_block is not first.owning_block:
         return False
@@ -86,19 +50,13 @@ def _directly_follows(node: Node, first: Node) -> bool:
     return following is node
 
 
-_LOSSES: Final = ("aten::mse_loss", "aten::l1_loss", "aten::smooth_l1_loss", "aten::huber_loss")
-"""Losses that broadcast their first two operands, and that :mod:`torch.nn.functional` calls after it broadcast them."""
-
-_RULES: Final[NodeRules] = {
-    "prim::ListUnpack": (_unpacked_chunk,),
-    **dict.fromkeys(_LOSSES, (_broadcast_loss,)),
-}
+_RULES: Final[NodeRules] = {"prim::ListUnpack": (_unpacked_chunk,)}
 
 
 @dataclass(slots=True)
 class CanonicalizeOps:
-    '''Merge operators that create lists of tensors with the nodes that use the lists. The docstring of the module shows
-    the IR before and after.
+    '''Merge ``chunk`` and the unpacking of its result into one node. The docstring of the module shows the IR before
+    and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

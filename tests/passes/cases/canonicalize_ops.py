@@ -48,42 +48,4 @@ graph(%x : Tensor):
   %a : Tensor, %b : Tensor = prim::ListUnpack(%l)
   return (%a)
 """,
-    "tensors that are broadcast before a loss that broadcasts": """
-graph(%x : Tensor, %y : Tensor):
-  %l : Tensor[] = prim::ListConstruct(%x, %y)
-  %m : Tensor[] = aten::broadcast_tensors(%l)
-  %a : Tensor, %b : Tensor = prim::ListUnpack(%m)
-  %one : int = prim::Constant[value=1]()
-  %r : Tensor = aten::mse_loss(%a, %b, %one)
-  return (%r)
-""",
-    "tensors that are broadcast, for a loss and for something else": """
-graph(%x : Tensor, %y : Tensor):
-  %l : Tensor[] = prim::ListConstruct(%x, %y)
-  %m : Tensor[] = aten::broadcast_tensors(%l)
-  %a : Tensor, %b : Tensor = prim::ListUnpack(%m)
-  %one : int = prim::Constant[value=1]()
-  %r : Tensor = aten::mse_loss(%a, %b, %one)
-  return (%r, %a)
-""",
-    "a loss of one of three tensors that are broadcast, and a loss of the same one": """
-graph(%x : Tensor, %y : Tensor, %z : Tensor):
-  %l : Tensor[] = prim::ListConstruct(%x, %y, %z)
-  %m : Tensor[] = aten::broadcast_tensors(%l)
-  %a : Tensor, %b : Tensor, %c : Tensor = prim::ListUnpack(%m)
-  %one : int = prim::Constant[value=1]()
-  %r : Tensor = aten::mse_loss(%a, %b, %one)
-  %s : Tensor = aten::mse_loss(%a, %a, %one)
-  return (%r, %s)
-""",
-    "tensors that were broadcast, and written to before the loss": """
-graph(%x : Tensor, %y : Tensor):
-  %l : Tensor[] = prim::ListConstruct(%x, %y)
-  %m : Tensor[] = aten::broadcast_tensors(%l)
-  %a : Tensor, %b : Tensor = prim::ListUnpack(%m)
-  %one : int = prim::Constant[value=1]()
-  %w : Tensor = aten::unsqueeze_(%x, %one)
-  %r : Tensor = aten::mse_loss(%a, %b, %one)
-  return (%r)
-""",
 }
