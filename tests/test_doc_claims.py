@@ -56,6 +56,13 @@ WORDS: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
 ).split()
+
+
+def spelled(number: int) -> str:
+    """Return a number as prose has it: up to twenty as a word."""
+    return WORDS[number] if number < len(WORDS) else f"{number:,}"
+
+
 RELEASES_WITH_ARCHIVES: Final = len([*(ROOT / "tests" / "archive" / "golden").glob("torch-*")])
 
 OF_COMPOSITES: Final = [name.removeprefix("aten::") for name in composites.COMPOSITES if name.startswith("aten::")]
@@ -65,7 +72,7 @@ OTHER_LOSSES: Final = {
 }
 
 NUMBERS: Final = [
-    ("errors", "occurs in more than {} places", WORDS[MAX_ALIKE]),
+    ("errors", "occurs in more than {} places", spelled(MAX_ALIKE)),
     ("errors", "the first {} problems", MAX_REPORTED),
     ("execution", "A group compiles at most {}.", fusion_executor.MAX_KERNELS),
     (
@@ -77,28 +84,28 @@ NUMBERS: Final = [
     ("execution", "has at least {:,} elements", LARGE),
     ("execution", "of at least {} nodes", graph_cache.MIN_NODES),
     ("execution", "at most {} MB", disk_cache.LIMIT >> 20),
-    ("kernels", "`cat` and `stack` of up to {} tensors", WORDS[concat.MAX_PARTS]),
-    ("kernels", "A group has at most {} products", WORDS[MAX_PRODUCTS]),
+    ("kernels", "`cat` and `stack` of up to {} tensors", spelled(concat.MAX_PARTS)),
+    ("kernels", "A group has at most {} products", spelled(MAX_PRODUCTS)),
     ("kernels", "A group has at most {} kernels", fusion_executor.MAX_KERNELS),
-    ("kernels", "`mse_loss` and {} other losses", WORDS[len(OTHER_LOSSES)]),
+    ("kernels", "`mse_loss` and {} other losses", spelled(len(OTHER_LOSSES))),
     ("kernels", "until they have taken about {:.0f} ms", fusion_executor.COMPILE_THRESHOLD_US / 1000),
-    ("kernels", "LLVM then runs only {} passes", WORDS[len(optimization._CHEAP_PASSES)]),
+    ("kernels", "LLVM then runs only {} passes", spelled(len(optimization._CHEAP_PASSES))),
     ("kernels", "Sums of more than {} products are computed in chunks", direct.LONGEST_SUM),
-    ("kernels", "Images of up to {} channels", WORDS[direct._MAX_PLANES]),
+    ("kernels", "Images of up to {} channels", spelled(direct._MAX_PLANES)),
     ("kernels", "of stride 1 with at least {} channels", winograd.MIN_CHANNELS),
     ("kernels", "Sums of more than {} products are computed in parts", winograd.LONGEST_SUM),
     ("kernels", "(more than {} MiB)", winograd._MAX_WEIGHTS * 16 * 4 >> 20),  # 16 points of a tile, each a float
-    ("kernels", "A call site keeps {} launches", WORDS[call_sites.MAX_LAUNCHES]),
+    ("kernels", "A call site keeps {} launches", spelled(call_sites.MAX_LAUNCHES)),
     ("kernels", "up to {:,} keys", attention.MAX_KEYS),
     ("kernels", "Then {} queries at a time", attention._BLOCK),
     ("kernels", "{} keys at a time", attention_ir.KEYS_AT_A_TIME),
     ("freezing", "The weights of linear maps of {:,} weights or more", pack_weights.SMALLEST_LINEAR),
-    ("archives", "Archives of {} releases are part of the tests", WORDS[RELEASES_WITH_ARCHIVES]),
-    ("safety", "Archives of {} releases of PyTorch", WORDS[RELEASES_WITH_ARCHIVES]),
+    ("archives", "Archives of {} releases are part of the tests", spelled(RELEASES_WITH_ARCHIVES)),
+    ("safety", "Archives of {} releases of PyTorch", spelled(RELEASES_WITH_ARCHIVES)),
     ("safety", "a fixed set of {:,} mutants", MUTANTS),
-    ("doctor", "The first {} calls of each program", WORDS[MAX_CALLS]),
-    ("kernels", "in {} dtypes, with PyTorch", WORDS[len(DTYPES)]),
-    ("torch_compile", "The tests also compare {} small models", WORDS[len(MODELS)]),
+    ("doctor", "The first {} calls of each program", spelled(MAX_CALLS)),
+    ("kernels", "in {} dtypes, with PyTorch", spelled(len(DTYPES))),
+    ("torch_compile", "The tests also compare {} small models", spelled(len(MODELS))),
     ("scaling", "if an input has {:,} elements or more", launch_ir.UNLOCKED_ELEMENTS),
     ("scaling", "from {:,} on", UNLOCKING_SIZE),
     ("training", "products of more than 2^{} multiplications", matmul.MAX_MULTIPLICATIONS.bit_length() - 1),
@@ -305,7 +312,7 @@ def test_modules_of_libraries() -> None:
 def test_what_sweeps_counted() -> None:
     results = ROOT / "tests" / "sweeps" / "results"
     imports = re.findall(r"^\| transformers\.", (results / "imports.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert f"{WORDS[len(imports)]} of its models are among them" in page("import")
+    assert f"{spelled(len(imports))} of its models are among them" in page("import")
     compiled = re.findall(r"\*\*(\d+)\*\*", (results / "compiled.md").read_text(encoding="utf-8"))
     assert "Of the {} entries that Dynamo captures, {} agree with eager.".format(*compiled[:2]) in page("torch_compile")
     support = re.search(r"(\d+) have a batching rule", page("operator_support"))
@@ -316,7 +323,7 @@ def test_what_sweeps_counted() -> None:
         path.stem.rpartition("-")[0].removesuffix("-run") for path in (ROOT / "tests/doctor/results").glob("*-*.md")
     }
     packages = {re.sub(r"-[\d.]+$", "", each) for each in packages}
-    sentence = page("doctor").partition(f"has the reports on {WORDS[len(packages)]} packages: ")[2]
+    sentence = page("doctor").partition(f"has the reports on {spelled(len(packages))} packages: ")[2]
     assert len(re.split(r", | and ", sentence.partition(". ")[0].rstrip("."))) == len(packages)
 
 

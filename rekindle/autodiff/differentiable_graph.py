@@ -37,8 +37,9 @@ from rekindle.autodiff.residuals.size_specialization import (
     specialize_forward,
 )
 from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_accumulation
-from rekindle.errors import DifferentiationError
+from rekindle.errors import UNKNOWN_RANGE, DifferentiationError
 from rekindle.errors.gc_pause import gc_paused
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import (
@@ -138,7 +139,7 @@ class DifferentiableOperation:
         """
         found = self._derivatives.get(wanted)
         if found is None:
-            with gc_paused():
+            with gc_paused(), room_to_recurse(UNKNOWN_RANGE):
                 found = self._derivatives[wanted] = DerivativeExecutor(stored_gradient(self.graph, wanted))
             compiled_formulas.get().write()
         return found
@@ -265,6 +266,7 @@ class DerivativeExecutor:
         self._by_sizes[key] = _KnownSizes(values, sizes_of_inputs(key))
 
     @gc_paused()
+    @room_to_recurse(UNKNOWN_RANGE)
     def _specialized(self, key: Hashable, known: _KnownSizes) -> _SizeSpecialization:
         """Return the specialization for input sizes that occurred before; the generic one, if there are too many."""
         assert self._by_sizes is not None
@@ -371,6 +373,7 @@ class _SizeSpecialization:
         self._backward: dict[tuple[bool, ...], _Backward] = {}
 
     @gc_paused()
+    @room_to_recurse(UNKNOWN_RANGE)
     def optimize(self) -> None:
         """Use optimized graphs from the next call on."""
         self.is_optimized = True
@@ -404,6 +407,7 @@ class _SizeSpecialization:
         return found
 
     @gc_paused()
+    @room_to_recurse(UNKNOWN_RANGE)
     def _make_backward(self, defined: tuple[bool, ...], gradients: Sequence[Tensor | None]) -> _Backward:
         made = self.gradient.backward_for(defined)
         if self.values:

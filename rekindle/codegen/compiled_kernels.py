@@ -33,6 +33,7 @@ from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS
 from rekindle.codegen.symbolic_sizes import ShapeEnv, ShapeProgram
+from rekindle.errors.fork_locks import held_while_forking
 from rekindle.ir.graph import Graph
 from rekindle.ir.profiling import recorded
 from rekindle.passes.simplification.subgraph_sharing import computation_key
@@ -58,7 +59,7 @@ CodeOrigin = Literal["memory", "disk", "compiled"]
 """Origin of machine code: another group of this process, an earlier process, or a compilation."""
 
 _KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
-_LOCK: Final = threading.Lock()
+_LOCK: Final = held_while_forking(threading.Lock(), 2)
 
 
 def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, CodeOrigin]:

@@ -34,7 +34,9 @@ from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
 from rekindle.codegen.operators.matmul import LEFT_ON_GPU, MAX_MULTIPLICATIONS, TooManyMultiplications
 from rekindle.codegen.product_selection import max_multiplications
+from rekindle.errors import UNKNOWN_RANGE
 from rekindle.errors.gc_pause import gc_paused
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
@@ -291,6 +293,7 @@ class FusionExecutor(PatchableOperation):
         self._patience -= self._each_call / max(1, self.places)
         return self._patience <= 0
 
+    @room_to_recurse(UNKNOWN_RANGE)
     def _first_launch(self, layouts: Sequence[Layout | type], device: torch.device) -> KernelLaunch | None:
         """Compile a kernel for inputs of these layouts, add it to ``recipes``, and to the native call site if it is
         valid for all default dtypes, and return its first launch. If there is no kernel, record the reason in

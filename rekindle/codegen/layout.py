@@ -105,6 +105,21 @@ def channels_last_strides(sizes: Ints) -> Ints | None:
     return (height * width * channels, 1, width * channels, channels)
 
 
+def suggests_channels_last(layout: Layout) -> bool:
+    """Return whether PyTorch derives the channels-last format from the strides of a tensor, as
+    ``suggest_memory_format`` does. The tensor may be a slice with gaps. An image of one channel is ambiguous: its
+    channels' stride decides."""
+    if layout.rank != 4 or 0 in layout.sizes:
+        return False
+    least = 0
+    for dim in (1, 3, 2, 0):
+        size, stride = layout.sizes[dim], layout.strides[dim]
+        if stride < least or (dim == 0 and least == layout.strides[1]) or (dim == 1 and stride == 0):
+            return False
+        least = stride * size
+    return True
+
+
 def is_contiguous(layout: Layout) -> bool:
     """Return whether the elements follow one another without a gap, the last dimension fastest."""
     return _is_dense(layout.sizes, layout.strides, range(layout.rank - 1, -1, -1))

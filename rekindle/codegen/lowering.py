@@ -29,6 +29,7 @@ from rekindle.codegen.layout import (
     is_contiguous,
     is_dense,
     result_dtype,
+    suggests_channels_last,
     with_trailing_dims,
 )
 from rekindle.codegen.loop_ir import nodes
@@ -741,12 +742,15 @@ def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
 
 
 def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
-    if len(sizes) not in (4, 5) or all(map(is_contiguous, parts)):
-        return contiguous_strides(sizes)
+    """Return the strides of a concatenation: PyTorch's choice, by the memory formats that the strides of the parts
+    suggest."""
     last = channels_last_strides(sizes)
-    if last is None or any(part.strides != channels_last_strides(part.sizes) for part in parts):
+    are_last = [suggests_channels_last(part) for part in parts]
+    if last is not None and all(are_last):
+        return last
+    if any(are_last) or (len(sizes) == 5 and not all(map(is_contiguous, parts))):
         raise Unsupported("joining tensors of different memory formats")
-    return last
+    return contiguous_strides(sizes)
 
 
 def _with_channels(names: list[str], channels: frozenset[str], arguments: list[Any]) -> list[Any]:

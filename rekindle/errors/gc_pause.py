@@ -7,6 +7,7 @@ at whatever else the process holds, again and again, which takes more time than 
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ class _Pause:
 
     def leave(self, *, everything_stays: bool) -> None:
         with self.lock:
+            if self.users == 0:  # the process was forked within the block
+                return
             self.users -= 1
             if self.users == 0 and self.was_enabled:
                 if everything_stays and gc.get_freeze_count() == 0:
@@ -38,8 +41,17 @@ class _Pause:
                     gc.unfreeze()
                 gc.enable()
 
+    def forget_in_child(self) -> None:
+        """Resume the collector in a forked process, which has none of the threads that paused it."""
+        self.lock = threading.Lock()
+        if self.users and self.was_enabled:
+            gc.enable()
+        self.users = 0
+
 
 _PAUSE = _Pause()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PAUSE.forget_in_child)
 
 
 @contextmanager

@@ -8,10 +8,11 @@ after it into a branch. A program that needs more raises an error.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
@@ -42,12 +43,24 @@ class _Limit:
 
     def leave(self) -> None:
         with self.lock:
+            if self.users == 0:  # the process was forked within the block
+                return
             self.users -= 1
             if self.users == 0:
                 sys.setrecursionlimit(self.saved)
 
+    def forget_in_child(self) -> None:
+        """Restore the limit in a forked process, which has none of the threads that raised it."""
+        self.lock = threading.Lock()
+        if self.users:
+            with suppress(RecursionError):  # this thread needs it, and forks within such a block
+                sys.setrecursionlimit(self.saved)
+        self.users = 0
+
 
 _LIMIT = _Limit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LIMIT.forget_in_child)
 
 
 def _depth() -> int:

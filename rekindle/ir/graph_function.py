@@ -18,6 +18,7 @@ from rekindle.errors import (
     known_failure,
     remember_failure,
 )
+from rekindle.errors.fork_locks import held_while_forking
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.schema import FunctionSchema
@@ -26,7 +27,7 @@ from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, in
 from rekindle.ir.types.base import Type
 from rekindle.ir.types.named import ClassType, FunctionType
 
-COMPILING = threading.RLock()
+COMPILING = held_while_forking(threading.RLock(), 1)
 """Held while functions are compiled or optimized: by one thread at a time, since functions share their callees."""
 
 

@@ -23,5 +23,5 @@ def skipped_by_dynamo(function: _F) -> _F:
     hook: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     if hasattr(hook, "set_code_exec_strategy"):
         skip = hook._FrameAction.SKIP
-        hook.set_code_exec_strategy(function.__code__, hook._FrameExecStrategy(skip, skip))  # type: ignore[attr-defined]
+        hook.set_code_exec_strategy(function.__code__, hook._FrameExecStrategy(skip, skip))
     return function

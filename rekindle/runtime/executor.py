@@ -13,7 +13,9 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final
 
+from rekindle.errors import UNKNOWN_RANGE
 from rekindle.errors.gc_pause import gc_paused
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
@@ -128,6 +130,7 @@ def _traceback(error: BaseException, failed: tuple[Code, int, str] | None) -> Tr
 
 
 @gc_paused()
+@room_to_recurse(UNKNOWN_RANGE)
 def callable_of(graph: Graph, name: str, optimized: bool, from_list: bool = False) -> Callable[..., Any]:
     """Return a function that runs ``graph``; see :func:`rekindle.ir.subgraph_execution.callable_of`, and with
     ``from_list`` :func:`rekindle.ir.subgraph_execution.consuming_callable_of`."""
@@ -135,6 +138,7 @@ def callable_of(graph: Graph, name: str, optimized: bool, from_list: bool = Fals
 
 
 @gc_paused()
+@room_to_recurse(UNKNOWN_RANGE)
 def _interpreted(graph: Graph, name: str) -> Callable[..., Any]:
     """See :func:`rekindle.ir.subgraph_execution.interpreted`."""
     code = Code(graph, name)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 from rekindle.analysis.default_device import is_sole_function_mode, may_read_default_device, run_outside
+from rekindle.errors import UNKNOWN_RANGE
 from rekindle.errors.gc_pause import gc_paused
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.profiling import recorded
 from rekindle.ir.subgraph_execution import defers_first_calls
@@ -160,6 +162,7 @@ class _FirstRun:
         return InterpretedRun(self.code)(*arguments)
 
     @gc_paused()
+    @room_to_recurse(UNKNOWN_RANGE)
     def planned(self) -> Callable[..., Any]:
         """Return the function of the plan."""
         if self._function is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
 
-from rekindle.errors import NotScriptableError, Source, shared_source
+from rekindle.errors import NotScriptableError, ParseError, Source, shared_source
 from rekindle.syntax.lexer import PYTHON
 from rekindle.syntax.strings import string_end
 
@@ -49,8 +51,29 @@ def source_of(obj: Any, *, unwrap: bool = True) -> Source:
             hint="Define it in a file or in IPython, or give the text of a function to CompilationUnit: code that was "
             "typed at Python's prompt, or made by exec() or eval(), has no source.",
         ) from error
+    return shared_source(_definition_text(lines, index, filename), filename, index + 1)
+
+
+_FIRST_LINES: Final = 256
+"""Number of lines that are searched first for the end of a definition: most are shorter, in files of thousands."""
+
+
+def _definition_text(lines: Sequence[str], index: int, filename: str | None) -> str:
+    """Return the text of the definition that begins with line ``index`` of a file.
+
+    Raises:
+        ParseError: a string literal is never closed, or has an invalid prefix.
+    """
+    count = _FIRST_LINES
+    while index + count < len(lines):
+        part = Source("".join(lines[index : index + count]), filename, index + 1)
+        with suppress(ParseError):  # a literal may be closed in a later line
+            end = _definition_end(part, is_part=True)
+            if end is not None:
+                return part.text[:end]
+        count *= 8
     rest = Source("".join(lines[index:]), filename, index + 1)
-    return shared_source(rest.text[: _definition_end(rest)], filename, index + 1)
+    return rest.text[: _definition_end(rest, is_part=False)]
 
 
 def _begins(line: str, obj: Any) -> bool:
@@ -61,8 +84,9 @@ def _begins(line: str, obj: Any) -> bool:
 _LINE_START = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(@|\b(?:def|class|async)\b)?")
 
 
-def _definition_end(source: Source) -> int:
-    """Return the offset of the end of the definition with which ``source`` begins, including its decorators.
+def _definition_end(source: Source, *, is_part: bool) -> int | None:
+    """Return the offset of the end of the definition with which ``source`` begins, including its decorators. If
+    ``source`` is a part of a file, return None unless it has a line of code after the definition.
 
     The result is that of ``inspect.getblock``, in a third of its time: a definition ends with the first line end,
     outside of brackets and strings, after which a line is indented no more than the definition itself.
@@ -94,8 +118,10 @@ def _definition_end(source: Source) -> int:
             if in_head:
                 # A decorator is followed by another one, or by what is decorated.
                 in_head = line.group(2) == "@"
+            elif is_part and line.end(1) == len(text):
+                return None
             elif len(line.group(1).expandtabs()) <= column:
                 return at
             at = line.start(1)
         elif kind == "EOF":
-            return at
+            return None if is_part else at

@@ -68,6 +68,10 @@ def test_parts_are_written_to_their_places(golden: GoldenTexts) -> None:
     check(graph_of(JOINED, DIM=0, KIND="cat"), torch.randn(5), torch.arange(3), torch.tensor([]))
     images = [torch.randn(2, size, 4, 5).contiguous(memory_format=torch.channels_last) for size in (3, 4, 2)]
     check(graph_of(JOINED, DIM=1, KIND="cat"), *images)
+    check(graph_of(JOINED, DIM=1, KIND="cat"), *(image[:, 1:] for image in images))
+    check(graph_of(JOINED, DIM=2, KIND="cat"), *(image[:, :2, 1:3] for image in images))
+    check(graph_of(JOINED, DIM=1, KIND="cat"), *(image.contiguous()[:, 1:] for image in images))
+    check(graph_of(JOINED, DIM=1, KIND="cat"), *(image.transpose(2, 3) for image in images))
     graph = graph_of(JOINED, DIM=1, KIND="cat")
     lowered = lower(graph, layouts([torch.empty(4, size) for size in (1, 2, 3)]))
     golden("codegen/joins", kernel_text(lowered.kernel))

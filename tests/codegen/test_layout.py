@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, strategies as st
 from torch import Tensor
 
-from rekindle.codegen.layout import Layout, broadcast_sizes, elementwise_strides, result_dtype
+from rekindle.codegen.layout import Layout, broadcast_sizes, elementwise_strides, result_dtype, suggests_channels_last
 
 SIZES = st.lists(st.sampled_from([1, 1, 2, 3, 0]), max_size=5)
 
@@ -51,6 +51,25 @@ def test_strides(operands: list[Tensor]) -> None:
     sizes = broadcast_sizes([each.sizes for each in layouts])
     assert sizes == tuple(expected.shape)
     assert elementwise_strides(sizes, layouts) == expected.stride()
+
+
+@st.composite
+def images(draw: st.DrawFn) -> Tensor:
+    """An image in any order in memory, with gaps between the elements or without."""
+    sizes = draw(st.lists(st.sampled_from([1, 1, 2, 3]), min_size=4, max_size=4))
+    order = draw(st.sampled_from([(0, 1, 2, 3), (0, 2, 3, 1)]) | st.permutations(range(4)))
+    wider = torch.empty([sizes[dim] + draw(st.sampled_from([0, 0, 1])) for dim in order])
+    image = wider.permute([order.index(dim) for dim in range(4)])
+    image = image[tuple(slice(size) for size in sizes)]
+    return image.expand(draw(st.sampled_from([1, 2])), -1, -1, -1) if sizes[0] == 1 else image
+
+
+@given(images())
+def test_memory_formats_that_strides_suggest(image: Tensor) -> None:
+    layout = Layout(tuple(image.shape), image.stride(), image.dtype)
+    both = torch.cat([image, image], 1)  # in the format that its parts suggest
+    is_last = both.stride() == (both[0].numel(), 1, both.shape[3] * both.shape[1], both.shape[1])
+    assert suggests_channels_last(layout) == is_last
 
 
 DTYPES = (

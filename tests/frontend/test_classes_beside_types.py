@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import copy
 import io
-from typing import Any, Optional, Union
+from typing import Any, List, Optional, Union
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 import rekindle
-from tests.frontend.outcomes import agrees
+from tests.frontend.outcomes import agrees, shown
 
 X = torch.arange(6.0).reshape(2, 3)
 
@@ -100,6 +100,23 @@ def gradient(x: Tensor):
     return g is None, x.grad is not None, g, total
 
 
+def gradients(parameters: List[Tensor]):
+    found: List[Tensor] = []
+    for p in parameters:
+        g = p.grad
+        if p.grad is not None:
+            found.append(p.grad)
+        if g is not None:
+            found.append(g)
+    missing = [p.grad is None for p in parameters]
+    return torch.stack(found + [p.grad for p in parameters if p.grad is not None]), missing, found
+
+
+def used_without_a_check(p: Tensor):
+    declared: Tensor = p.grad
+    return torch.cat([p.grad, declared]), p.grad * 2, torch.stack(list({"a": p.grad}.values())), p.grad == None
+
+
 class Descends(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -135,6 +152,16 @@ def test_a_gradient_may_be_none(strategy: str) -> None:
             assert total.item() == 6.0
     finally:
         rekindle.set_execution_strategy(before)
+
+
+def test_gradients_are_tensors_where_they_are_used() -> None:
+    with_gradient = torch.ones(2, requires_grad=True)
+    (with_gradient * 3).sum().backward()
+    collects, uses = rekindle.script(gradients), rekindle.script(used_without_a_check)
+    for _ in range(2):
+        given = [with_gradient, torch.ones(2)]
+        assert shown(collects(given)) == shown(gradients(given))
+        assert shown(uses(with_gradient)) == shown(used_without_a_check(with_gradient))
 
 
 @pytest.mark.parametrize("is_loaded", [False, True])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import pytest
 
@@ -54,9 +54,45 @@ def number_or_list(x: Union[int, List[int]]):
     return -1
 
 
+def list_or_none(x: Optional[List[int]]):
+    match x:
+        case [a, b]:
+            return a + b
+        case [a, 2, *rest]:
+            return a + len(rest) + 100
+        case None:
+            return -1
+        case [first, *_]:
+            return first
+    return 0
+
+
+def tuple_or_none(x: Optional[Tuple[int, str]], n: int):
+    match x:
+        case (5, text):
+            return text
+        case (k, text) if k < n:
+            return text * k
+        case None:
+            return "nothing"
+    return "other"
+
+
+def looked_up(d: Dict[str, List[int]], key: str):
+    match d.get(key):
+        case [only]:
+            return only
+        case None:
+            return -1
+    return 0
+
+
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
+        *((list_or_none, (x,)) for x in (None, [], [4], [1, 3], [1, 2], [1, 2, 3])),
+        *((tuple_or_none, arguments) for arguments in (((5, "a"), 1), ((2, "b"), 3), ((4, "c"), 3), (None, 3))),
+        *((looked_up, ({"a": [1], "b": []}, key)) for key in "abc"),
         (class_into_its_name, (3,)),
         (rest_into_its_name, ({"a": 1, "b": 2},)),
         (rest_into_its_name, ({"b": 2},)),
@@ -77,14 +113,14 @@ def of_any(x: Any) -> int:
     return 0
 
 
-def of_optional(x: Optional[List[int]]) -> int:
+def of_optional(x: Optional[Union[List[int], str]]) -> int:
     match x:
-        case [first, *_]:
-            return first
+        case [_, *_]:
+            return 1
     return 0
 
 
-@pytest.mark.parametrize(("function", "type"), [(of_any, "Any"), (of_optional, "int[]?")])
+@pytest.mark.parametrize(("function", "type"), [(of_any, "Any"), (of_optional, "Union(int[], NoneType, str)")])
 def test_a_sequence_pattern_needs_a_known_type(function, type: str) -> None:
     with pytest.raises(TypeMismatchError) as caught:
         rekindle.script(function)

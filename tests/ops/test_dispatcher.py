@@ -13,6 +13,8 @@ import torch
 import rekindle
 from rekindle.errors import ParseError
 from rekindle.ir.graph import Graph, Node
+from rekindle.ir.operators import operator_nodes
+from rekindle.ir.operators.lazy_sequence import LazySequence
 from rekindle.ir.operators.registry import REGISTRY, Operator, OperatorRegistry, Provider
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, MEMORY_FORMATS
 from rekindle.ir.text.schema_parser import parse_schema
@@ -46,6 +48,29 @@ def test_one_operator_is_found_without_the_others_of_its_kind() -> None:
     assert asked == []
     assert [registry.find(name) in registry.overloads(name.partition(".")[0]) for name in names] == [True] * 4
     assert [registry.find(name) for name in names] == found
+
+
+def test_a_call_makes_the_overloads_up_to_the_first_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def operators(kind: str) -> Sequence[Operator]:
+        def make(overload: str) -> Operator:
+            made.append(overload)
+            argument = {"first": "str x", "second": "int x", "third": "float x"}[overload]
+            return Operator(parse_schema(f"{kind}.{overload}({argument}) -> int"), operation=int)
+
+        return LazySequence.mapped(make, ["first", "second", "third"])
+
+    registry = OperatorRegistry()
+    registry.add_provider(Provider(operators, lambda kind, overload: None))
+    monkeypatch.setattr(operator_nodes, "REGISTRY", registry)
+    graph = Graph()
+    assert made == []
+    assert str(graph.insert("prim::tests_lazy", [graph.add_input("x", INT)]).type) == "int"
+    assert made == ["first", "second"]
+    assert [each.schema.overload for each in registry.overloads("prim::tests_lazy")] == ["first", "second", "third"]
+    assert registry.overloads("prim::tests_lazy")[1:] == list(registry.overloads("prim::tests_lazy"))[1:]
+    assert made == ["first", "second", "third"]
 
 
 def test_a_schema_without_arguments_in_parentheses_is_an_error() -> None:

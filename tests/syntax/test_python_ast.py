@@ -62,6 +62,25 @@ def test_the_source_is_cut_out_of_its_file(tmp_path: Path) -> None:
     assert source_of(module.one_line).text == "def one_line(x): return x\n"
 
 
+@pytest.mark.parametrize(
+    ("first", "line", "last"),
+    [
+        ("    x = [", "1,", "    ]"),
+        ('    x = """', "text", '    """'),
+        ('    x = f"""', "{1}", '    """'),
+        ("    # a comment", "# at the margin", "    x = 1"),
+        ("    x = 1", "", "    x = 2"),
+        ("    x = (", "    1 + ", "1)"),
+    ],
+)
+def test_definitions_may_be_longer_than_the_lines_that_are_searched_first(
+    tmp_path: Path, first: str, line: str, last: str
+) -> None:
+    lines = ["def long(x):", first, *[line] * 400, last, "    return x", "", "# after it", "y = 1", *["# more"] * 3000]
+    module = load(tmp_path, "\n".join(lines) + "\n")
+    assert source_of(module.long).text.splitlines() == lines[: lines.index("    return x") + 1]
+
+
 def test_columns_are_those_of_the_file_in_characters(tmp_path: Path) -> None:
     module = load(
         tmp_path,

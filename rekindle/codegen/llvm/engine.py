@@ -27,6 +27,7 @@ from rekindle.codegen.llvm.library import LOCK, CodegenError, MissingSymbolError
 from rekindle.codegen.llvm.optimization import machine_for, optimized
 from rekindle.codegen.llvm.symbols import find
 from rekindle.codegen.llvm.target import Target, host_target
+from rekindle.errors.fork_locks import held_while_forking
 from rekindle.ir.profiling import recorded
 
 REVISION: Final = 3
@@ -185,7 +186,7 @@ def disk_cache() -> DiskCache | None:
 
 
 _known: weakref.WeakValueDictionary[tuple[str, Target], NativeCode] = weakref.WeakValueDictionary()
-_known_lock: Final = threading.RLock()
+_known_lock: Final = held_while_forking(threading.RLock(), 3)
 _caches: dict[str, DiskCache] = {}
 _numbers: Final = itertools.count()
 

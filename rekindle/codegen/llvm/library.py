@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from rekindle.errors import InternalError, RekindleError
+from rekindle.errors.fork_locks import held_while_forking
 
 
 class CodegenError(InternalError):
@@ -22,7 +23,7 @@ class MissingSymbolError(RekindleError):
         self.names = names
 
 
-LOCK = threading.RLock()
+LOCK = held_while_forking(threading.RLock(), 4)
 """Held while LLVM's library works on anything."""
 
 

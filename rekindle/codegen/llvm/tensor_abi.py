@@ -89,6 +89,8 @@ def tensor_objects() -> TensorObjects | None:
         # Inference mode, a default device and modes that intercept operators are those of a thread: a new one has none.
         with ThreadPoolExecutor(1) as threads:
             return threads.submit(_look).result()
+    except RecursionError:  # that depends on the caller: the next one looks again
+        raise
     except (AttributeError, RuntimeError):  # what is asked of torch here is nothing that it promises
         return None
 

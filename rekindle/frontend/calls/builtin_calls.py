@@ -10,8 +10,10 @@ from rekindle.frontend.calls.iterated_arguments import with_items
 from rekindle.frontend.expressions.number_dispatch import Arguments, dispatch_on_number
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.lazy_sequence import LazySequence
 from rekindle.ir.operators.operator_nodes import insert_operator_node, pack_outputs
 from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import FunctionType
 
@@ -49,8 +51,9 @@ def insert_builtin_call(
     functions = find_builtin_functions(kind)
     if not operators and not functions and not preferred:
         raise UndefinedNameError(f"there is no operator '{kind}'", range, hint=_similar(kind))
-    candidates: list[Operator | GraphFunction] = [*preferred, *operators, *functions]
-    schemas = [candidate.schema for candidate in candidates]
+    parts: tuple[Sequence[Operator | GraphFunction], ...] = (preferred, operators, functions)
+    candidates = LazySequence.chained(parts)
+    schemas = LazySequence.mapped(_schema_of, candidates)
 
     def emit(arguments: Arguments) -> Value:
         return insert_builtin_call(
@@ -74,6 +77,10 @@ def insert_builtin_call(
         return graph.insert_node(call).output
     # Others are thin wrappers: inlining them keeps graphs readable.
     return graph.insert_graph(function.graph, inputs)[0]
+
+
+def _schema_of(candidate: Operator | GraphFunction) -> FunctionSchema:
+    return candidate.schema
 
 
 def _similar(kind: str) -> str | None:

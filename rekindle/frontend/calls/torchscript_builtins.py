@@ -21,6 +21,7 @@ from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import BuiltinFunction
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.lazy_sequence import LazySequence
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
@@ -214,8 +215,8 @@ def _definitions() -> dict[str, list[tuple[re.Match[str], int]]]:
 
 
 @cache
-def _functions(kind: str) -> list[GraphFunction]:
-    return [_declared(kind, part, first_line) for part, first_line in _definitions()[kind]]
+def _functions(kind: str) -> Sequence[GraphFunction]:
+    return LazySequence.mapped(lambda found: _declared(kind, *found), _definitions()[kind])
 
 
 def _declared(kind: str, text: re.Match[str], first_line: int) -> GraphFunction:
@@ -243,8 +244,8 @@ def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, Gr
 
 
 def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:
-    """Return the builtin functions that extend the operator ``kind``, in the order in which they are tried. They are
-    parsed when their kind is first used."""
+    """Return the builtin functions that extend the operator ``kind``, in the order in which they are tried. The
+    signature of each is parsed when it is first read."""
     return _functions(kind) if kind in _definitions() else ()
 
 

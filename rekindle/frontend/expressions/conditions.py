@@ -16,6 +16,7 @@ from rekindle.frontend.expressions.operators import binary
 from rekindle.frontend.expressions.primaries import join_types
 from rekindle.frontend.expressions.tensor_classes import emit_test, tensor_subclass
 from rekindle.frontend.inference.usage_inference import infer_item
+from rekindle.frontend.python.result_types import with_none
 from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, RefinementSet
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.special_forms import CaughtException, ExceptionClass, SpecialForm
@@ -298,6 +299,7 @@ def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
     else:
         lhs = emitter.emit_expression(expr.lhs)
     rhs = emitter.emit_expression(expr.rhs)
+    lhs, rhs = with_none(lhs, expr.range), with_none(rhs, expr.range)
     lhs_none, rhs_none = isinstance(lhs.type, NoneType), isinstance(rhs.type, NoneType)
     if lhs_none and rhs_none:
         return static_condition(emitter, expr.range, positive)

@@ -13,6 +13,7 @@ from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS
 from rekindle.frontend.inference.none_error_messages import none_operand
 from rekindle.frontend.inference.type_inference import DICT, LIST
+from rekindle.frontend.python.result_types import with_none
 from rekindle.frontend.sugared_values.base import CallSite
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction
@@ -44,7 +45,7 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
         CompileError: no operator or method fits the operands.
     """
     if operator in ("==", "!=") and (value := _compared_with_none(lhs, rhs)) is not None:
-        return _is_none(emitter, operator == "==", value, expr.range)
+        return _is_none(emitter, operator == "==", with_none(value, expr.range), expr.range)
     if number_beside_tensor(lhs.type) is not None:
         return emitter.split(lhs, expr.range, lambda part: binary(emitter, operator, part, rhs, expr))
     if number_beside_tensor(rhs.type) is not None:

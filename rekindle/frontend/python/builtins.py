@@ -157,6 +157,10 @@ def _greatest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue 
     return _extreme(emitter, call, "max")
 
 
+_ORDERED: Final = (StringType, TupleType, ListType, ClassType, EnumType)
+"""Types of values that ``min`` and ``max`` compare one by one: no operator does."""
+
+
 def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
     """Emit ``min`` or ``max`` (the ``name``); return None, without emitting anything, for calls with keyword arguments
     or none, with a starred argument or a set comprehension, and with another comprehension among several arguments."""
@@ -175,7 +179,7 @@ def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
     element = type.key if isinstance(type, DictType) else type.element if isinstance(type, ListType) else None
     if isinstance(type, ListType) and _may_be_tensor(emitter, type.element):
         return SimpleValue(from_library(emitter, f"{name}_row", call.range, value))
-    if not isinstance(element, (StringType, TupleType, ListType)) and not (element and is_open_number(element)):
+    if not isinstance(element, _ORDERED) and not (element and is_open_number(element)):
         return _of_emitted(emitter, call, value)
     xs = value if isinstance(type, ListType) else emitter.insert("aten::keys", call.range, value)
     return SimpleValue(first_by(emitter, call.range, xs, xs, name))
@@ -192,7 +196,10 @@ def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -
     for index in range(1, len(values)):
         values[index], values[0] = present_operands(emitter, operator, values[index], values[0], call.range)
     types = [value.type for value in values]
-    is_compared = is_mixed(types) or any(isinstance(type, (StringType, TupleType, ListType)) for type in types)
+    is_one_type = len(set(types)) == 1 and isinstance(types[0], _ORDERED)
+    is_compared = (
+        is_one_type or is_mixed(types) or any(isinstance(type, (StringType, TupleType, ListType)) for type in types)
+    )
     if emitter.graph.follows_python and is_compared:
         first, second, *_ = call.inputs
         comparison = BinOp.create(call.range, "<", first, second)

@@ -23,7 +23,7 @@ from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import ANY, TENSOR, ListType, TupleType, Type, union_members, unshaped
+from rekindle.ir.types import ANY, BOOL, TENSOR, ListType, TupleType, Type, union_members, unshaped, without_none
 from rekindle.syntax.views import Apply, Var
 
 
@@ -303,9 +303,23 @@ def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
     subject, count, exact = call.inputs
     value = emitter.emit_expression(subject)
     wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
+    if value.type.is_optional and isinstance(without_none(value.type), (ListType, TupleType)):
+        none = emitter.graph.insert_constant(None, range=call.range)
+        node, _, _ = emitter.branch(
+            call.range,
+            emitter.insert("aten::__isnot__", call.range, value, none),
+            RefinementSet(),
+            lambda: _length_fits(emitter, call, emitter.without_none(value, call.range), wanted, is_exact),
+            lambda: emitter.graph.insert_constant(False, range=call.range),
+        )
+        return SimpleValue(node.add_output(BOOL))
+    return SimpleValue(_length_fits(emitter, call, value, wanted, is_exact))
+
+
+def _length_fits(emitter: Emitter, call: Apply, value: Value, wanted: int, is_exact: bool) -> Value:
     if isinstance(value.type, ListType):
         length = emitter.insert("aten::len", call.range, value)
-        return SimpleValue(emitter.insert("aten::eq" if is_exact else "aten::ge", call.range, length, wanted))
+        return emitter.insert("aten::eq" if is_exact else "aten::ge", call.range, length, wanted)
     if not isinstance(value.type, TupleType) and any(map(_may_be_sequence, union_members(value.type))):
         raise TypeMismatchError(
             f"a sequence pattern cannot match a value of type {value.type}",
@@ -315,7 +329,7 @@ def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
         )
     found = len(value.type.elements) if isinstance(value.type, TupleType) else -1
     answer = found == wanted if is_exact else found >= wanted
-    return SimpleValue(emitter.graph.insert_constant(answer, range=call.range))
+    return emitter.graph.insert_constant(answer, range=call.range)
 
 
 def _may_be_sequence(type: Type) -> bool:

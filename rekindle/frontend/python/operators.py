@@ -27,6 +27,7 @@ from rekindle.ir.types import (
     NUMBER,
     STRING,
     TENSOR,
+    ClassType,
     DictType,
     EnumType,
     ListType,
@@ -245,7 +246,7 @@ def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
     return _equal_if_present(emitter, operator, lhs, rhs, expr)
 
 
-_COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType, EnumType)
+_COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType, EnumType, ClassType)
 """Types of elements for which ``in`` of a list has no operator."""
 
 _NUMBERS: Final = ("BoolType", "IntType", "FloatType", "ComplexType", "NumberType")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.errors import SourceRange
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import DTYPE, INT, LAYOUT, TENSOR, IntType, ListType, TensorType, TupleType, optional
@@ -32,13 +33,8 @@ _CLASSES: Final[dict[str, IntType]] = {
 
 def as_python_has_it(kind: str, made: Value) -> Value:
     """Set the type of ``made``, a result of the operator ``kind``, to one that records its class in Python: a tuple
-    instead of a list, a dtype or layout instead of an int. Return ``made``, and for a gradient its cast to an Optional.
-    Programs that do not follow Python keep the type."""
-    if kind == "prim::grad" and made.node.graph.follows_python:
-        graph, range = made.node.graph, made.node.range
-        return graph.insert_node(
-            graph.create("prim::unchecked_cast", [made], types=[optional(TENSOR)], range=range)
-        ).output
+    instead of a list, a dtype or layout instead of an int. Return ``made``. Programs that do not follow Python keep the
+    type."""
     if (kind not in _TUPLES and kind not in _CLASSES) or not made.node.graph.follows_python:
         return made
     if kind in _CLASSES and made.type == INT:
@@ -46,6 +42,17 @@ def as_python_has_it(kind: str, made: Value) -> Value:
     elif isinstance(made.type, ListType) and (made.type.element == INT or isinstance(made.type.element, TensorType)):
         made.set_type(ListType(made.type.element, _TUPLES[kind]))
     return made
+
+
+def with_none(value: Value, range: SourceRange) -> Value:
+    """Return the gradient ``x.grad`` as an Optional, since there may be none; other values unchanged. The operator says
+    that it is a Tensor, as which it can be used. It has to be an Optional where it is compared with None or becomes a
+    variable."""
+    graph = value.node.graph
+    if value.node.kind != "prim::grad" or not graph.follows_python:
+        return value
+    cast = graph.create("prim::unchecked_cast", [value], types=[optional(TENSOR)], range=range)
+    return graph.insert_node(cast).output
 
 
 def gives_nothing(kind: str, made: Value, itself: NamedValue | None) -> bool:

@@ -27,6 +27,7 @@ from rekindle.errors import (
     UnsupportedError,
 )
 from rekindle.frontend.inference.type_inference import FirstAssignment, TypeEvidence, learn_from_conflict
+from rekindle.frontend.python.result_types import with_none
 from rekindle.frontend.scopes.frames import EnvironmentFrame, LoopScope
 from rekindle.frontend.ssa.assignedness import FLAG, Partial, join, stored_types, unassigned_text
 from rekindle.frontend.statements.cells import TryBody
@@ -42,6 +43,7 @@ from rekindle.ir.types import (
     TENSOR,
     InterfaceType,
     ListType,
+    TensorType,
     TupleType,
     Type,
     UnionBase,
@@ -409,6 +411,9 @@ class Environment:
         if not isinstance(value, SimpleValue) and self._is_interface(name, annotated):
             value = SimpleValue(value.as_value(range, self.graph))  # a module, of which others may take the place
         simple = value.value if isinstance(value, SimpleValue) else None
+        is_tensor = isinstance(annotated or self.frame.find_type(self.frame.variable(name)), TensorType)
+        if simple is not None and not is_tensor:
+            simple = with_none(simple, range)
         if (
             simple is not None
             and not simple.has_name

@@ -9,6 +9,7 @@ import torch
 from rekindle.errors import SchemaError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.operators.lazy_sequence import LazySequence
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.schema_matching import MatchedSchema, argument, match_schemas
@@ -77,8 +78,13 @@ def insert_call(
         raise SchemaError(f"there is no operator '{kind}'", range)
     positional = [argument(item, range) for item in args]
     keywords = [argument(item, range, name) for name, item in kwargs.items()]
-    index, plan = match_schemas(kind, [operator.schema for operator in operators], range, positional, keywords)
+    schemas = LazySequence.mapped(_schema_of, operators)
+    index, plan = match_schemas(kind, schemas, range, positional, keywords)
     return pack_outputs(graph, insert_operator_node(graph, operators[index], plan, range), plan.schema)
+
+
+def _schema_of(operator: Operator) -> FunctionSchema:
+    return operator.schema
 
 
 _graph._insert_call = insert_call

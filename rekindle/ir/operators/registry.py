@@ -6,11 +6,12 @@ by name when a kind is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from rekindle.ir.operators.lazy_sequence import LazySequence
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types.base import NONE, Type, has_free_variables
@@ -159,11 +160,11 @@ class Operator:
 class Provider:
     """A source of operators, each of which is always the same object.
 
-    ``operators`` returns those of a kind, in the order in which overloads are tried; ``operator`` returns the one of a
-    kind and an overload name without making the others, or None.
+    ``operators`` returns those of a kind, in the order in which overloads are tried; they may be made as they are read.
+    ``operator`` returns the one of a kind and an overload name without making the others, or None.
     """
 
-    operators: Callable[[str], Iterable[Operator]]
+    operators: Callable[[str], Sequence[Operator]]
     operator: Callable[[str, str], Operator | None]
 
 
@@ -218,11 +219,13 @@ class OperatorRegistry:
         self._found.clear()
 
     def overloads(self, kind: str) -> Sequence[Operator]:
-        """Return the operators of a kind; none for an unknown kind."""
+        """Return the operators of a kind; none for an unknown kind. Each is made when it is first read."""
         found = self._resolved.get(kind)
         if found is None:
-            provided = [operator for provider in self._providers for operator in provider.operators(kind)]
-            found = (*provided, *self._registered.get(kind, ()))
+            provided = [provider.operators(kind) for provider in self._providers]
+            found = tuple(self._registered.get(kind, ()))
+            if any(provided):
+                found = LazySequence.chained((*provided, found))
             if found or not is_foreign(kind):
                 self._resolved[kind] = found
             if found:
@@ -241,14 +244,12 @@ class OperatorRegistry:
 
     def _find(self, qualified_name: str) -> Operator | None:
         kind, _, overload = qualified_name.partition(".")
-        known = self._resolved.get(kind)
-        if known is None:
-            for provider in self._providers:
-                operator = provider.operator(kind, overload)
-                if operator is not None:
-                    self._namespaces.add(kind.partition("::")[0])
-                    return operator
-            known = self._registered.get(kind, ())
+        for provider in self._providers:
+            operator = provider.operator(kind, overload)
+            if operator is not None:
+                self._namespaces.add(kind.partition("::")[0])
+                return operator
+        known = self._registered.get(kind, ())
         return next((operator for operator in known if operator.schema.overload == overload), None)
 
     def resolve(self, node: Node) -> Operator | None:

@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
+from rekindle.ir.operators.lazy_sequence import LazySequence
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Invocation, Operation, Operator
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ops.registration.overload_order import ORDER
@@ -181,7 +182,8 @@ def int_attribute(node: Node, name: str, default: int | None = None) -> int:
 
 
 def declared_operators(kind: str) -> Sequence[Operator]:
-    """Return the declared operators of a kind, in the order in which overloads are tried."""
+    """Return the declared operators of a kind, in the order in which overloads are tried. The schema of each is parsed
+    when it is first read."""
     declarations = _DECLARED.get(kind)
     if declarations is None:
         return ()
@@ -189,7 +191,11 @@ def declared_operators(kind: str) -> Sequence[Operator]:
     if order is not None:
         rank = {overload: index for index, overload in enumerate(order)}
         declarations = sorted(declarations, key=lambda declaration: rank[declaration.overload])
-    return [declaration.operator for declaration in declarations]
+    return LazySequence.mapped(_operator_of, declarations)
+
+
+def _operator_of(declaration: Declaration) -> Operator:
+    return declaration.operator
 
 
 def declared_operator(kind: str, overload: str) -> Operator | None:

@@ -13,9 +13,10 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import torch
-from torch._ops import OpOverload
+from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.ir.graph import Node
+from rekindle.ir.operators.lazy_sequence import LazySequence
 from rekindle.ir.operators.registry import Invocation, Operation, Operator
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.text.schema_parser import parse_schema
@@ -65,16 +66,20 @@ _INDEX: Final = _DispatcherIndex()
 
 
 def dispatcher_operators(kind: str) -> Sequence[Operator]:
-    """Return the dispatcher's operators of a kind, in the order in which ``torch.ops`` tries them."""
+    """Return the dispatcher's operators of a kind, in the order in which ``torch.ops`` tries them. Those of PyTorch
+    itself are made when they are first read; those of other libraries now, since these may be removed."""
     if not _INDEX.knows_kind(kind):
         return ()
     namespace, _, name = kind.partition("::")
     packet = getattr(getattr(torch.ops, namespace), name)
-    found = []
-    for overload in packet.overloads():
-        if _INDEX.knows(kind if overload == "default" else f"{kind}.{overload}"):
-            found.append(_operator(getattr(packet, overload)))
-    return found
+    overloads = [
+        overload
+        for overload in packet.overloads()
+        if _INDEX.knows(kind if overload == "default" else f"{kind}.{overload}")
+    ]
+    if kind.startswith(_COMPLETE_NAMESPACES):
+        return LazySequence.mapped(partial(_operator_in, packet), overloads)
+    return [_operator_in(packet, overload) for overload in overloads]
 
 
 def dispatcher_operator(kind: str, overload: str) -> Operator | None:
@@ -89,6 +94,10 @@ def dispatcher_operator(kind: str, overload: str) -> Operator | None:
 
 _OPERATORS: Final[WeakKeyDictionary[OpOverload, Operator]] = WeakKeyDictionary()
 """The operators that were made: PyTorch has one object for each while its library exists."""
+
+
+def _operator_in(packet: OpOverloadPacket, overload: str) -> Operator:
+    return _operator(getattr(packet, overload))
 
 
 def _operator(overload: OpOverload) -> Operator:

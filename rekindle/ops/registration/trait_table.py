@@ -1,8 +1,8 @@
 """The table of operator traits: one line an operator, with the words of :class:`~rekindle.ir.operators.traits.Trait`.
 
 What PyTorch specifies itself is not listed here: :func:`rekindle.ops.registration.traits.traits_of_overload` reads
-whether an operator is pointwise or data-dependent from its tags, and whether it is a view from its schema. A name
-without a namespace is one of ``aten``.
+whether an operator is pointwise or data-dependent from its tags, and whether it is a view from its schema. A pointwise
+operator accepts any layout. A name without a namespace is one of ``aten``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ absolute                                 fresh makes_real
 adaptive_avg_pool1d                      fresh same_rank
 adaptive_avg_pool2d                      fresh same_rank any_layout
 adaptive_avg_pool3d                      fresh same_rank
-add                                      promoting_gradient recomputable any_layout
+add                                      promoting_gradient recomputable
 add_                                     carries_elements
 addbmm                                   one_dtype library
 addbmm_                                  reshapes
@@ -94,9 +94,9 @@ chain_matmul                             one_dtype
 chalf                                    makes_complex
 channel_shuffle                          same_rank
 chunk                                    view moves_data
-clamp                                    same_rank recomputable any_layout
-clamp_max                                same_rank recomputable any_layout
-clamp_min                                same_rank recomputable any_layout
+clamp                                    same_rank recomputable
+clamp_max                                same_rank recomputable
+clamp_min                                same_rank recomputable
 clear                                    carries_elements
 clone                                    moves_data same_rank promoting_gradient linear_cost about_as_large
 coalesce                                 about_as_large
@@ -123,14 +123,13 @@ dequantize                               about_as_large
 detach                                   same_rank about_as_large
 dict                                     carries_elements
 dim                                      reads_rank total
-div                                      promoting_gradient recomputable any_layout
+div                                      promoting_gradient recomputable
 dot                                      one_dtype matrix_product library
 dropout                                  same_rank
 dsplit                                   moves_data
 einsum                                   one_dtype
 element_size                             reads_dtype total
-elu                                      same_rank same_dtype recomputable any_layout
-elu_                                     any_layout
+elu                                      same_rank same_dtype recomputable
 embedding                                one_dtype linear_cost
 embedding_bag                            fresh one_dtype
 empty                                    linear_cost
@@ -139,7 +138,7 @@ empty_strided                            linear_cost
 eq                                       commutative recomputable
 equal                                    about_as_large
 erf                                      recomputable
-exp                                      same_rank promoting_gradient recomputable any_layout
+exp                                      same_rank promoting_gradient recomputable
 expand_as                                view moves_data
 expm1                                    promoting_gradient recomputable
 extend                                   carries_elements
@@ -175,7 +174,7 @@ full                                     linear_cost
 full_like                                linear_cost
 gather                                   one_dtype linear_cost
 ge                                       recomputable
-gelu                                     same_rank same_dtype recomputable any_layout
+gelu                                     same_rank same_dtype recomputable
 ger                                      fresh one_dtype
 get                                      carries_elements
 get_device                               reads_device total
@@ -184,12 +183,10 @@ group_norm                               fresh same_rank any_layout
 gru                                      fresh one_dtype
 gru_cell                                 fresh one_dtype
 gt                                       recomputable
-hardsigmoid                              same_rank same_dtype promoting_gradient recomputable any_layout
-hardsigmoid_                             any_layout
+hardsigmoid                              same_rank same_dtype promoting_gradient recomputable
 hardswish                                pointwise same_rank same_dtype promoting_gradient recomputable any_layout
 hardswish_                               any_layout
-hardtanh                                 same_rank same_dtype promoting_gradient recomputable any_layout
-hardtanh_                                any_layout
+hardtanh                                 same_rank same_dtype promoting_gradient recomputable
 hash                                     inspects_elements
 histc                                    data_dependent
 hsplit                                   moves_data
@@ -220,8 +217,7 @@ keys                                     carries_elements
 kron                                     fresh one_dtype
 layer_norm                               fresh same_rank
 le                                       recomputable
-leaky_relu                               same_rank same_dtype promoting_gradient recomputable any_layout
-leaky_relu_                              any_layout
+leaky_relu                               same_rank same_dtype promoting_gradient recomputable
 len                                      reads_sizes carries_elements
 lerp                                     recomputable
 lift                                     aliases_operands
@@ -261,17 +257,17 @@ mean                                     promoting_gradient linear_cost
 meshgrid                                 moves_data
 min                                      fresh linear_cost
 minimum                                  commutative promoting_gradient recomputable
-mish                                     same_rank same_dtype recomputable any_layout
+mish                                     same_rank same_dtype recomputable
 mish_                                    any_layout
 mm                                       one_dtype matrix_product library
 moveaxis                                 moves_data
 movedim                                  view moves_data
-mul                                      commutative promoting_gradient recomputable any_layout
+mul                                      commutative promoting_gradient recomputable
 mv                                       one_dtype matrix_product library
 narrow                                   view moves_data
 native_dropout                           aliases_operands
 ne                                       commutative recomputable
-neg                                      same_rank same_dtype promoting_gradient recomputable any_layout
+neg                                      same_rank same_dtype promoting_gradient recomputable
 new_empty                                linear_cost
 new_full                                 linear_cost
 new_ones                                 linear_cost
@@ -309,9 +305,8 @@ ravel                                    moves_data
 real                                     makes_real
 reciprocal                               same_rank promoting_gradient recomputable
 reflection_pad2d                         same_rank
-relu                                     same_rank same_dtype promoting_gradient recomputable any_layout
+relu                                     same_rank same_dtype promoting_gradient recomputable
 relu6                                    fresh same_rank same_dtype promoting_gradient
-relu_                                    any_layout
 repeat                                   linear_cost
 reshape                                  view view_or_copy moves_data
 reshape_as                               view_or_copy moves_data
@@ -335,16 +330,14 @@ selu                                     fresh same_rank same_dtype
 set_                                     reshapes
 set_data                                 reshapes
 setdefault                               carries_elements
-sigmoid                                  same_rank promoting_gradient recomputable any_layout
-sigmoid_                                 any_layout
+sigmoid                                  same_rank promoting_gradient recomputable
 sign                                     same_dtype recomputable
-silu                                     same_rank same_dtype promoting_gradient recomputable any_layout
-silu_                                    any_layout
+silu                                     same_rank same_dtype promoting_gradient recomputable
 sin                                      promoting_gradient recomputable
 size                                     reads_sizes
 slice                                    carries_elements
 softmax                                  fresh same_rank
-softplus                                 same_rank promoting_gradient recomputable any_layout
+softplus                                 same_rank promoting_gradient recomputable
 sort                                     linear_cost inspects_elements
 sorted                                   inspects_elements
 sparse_resize_                           reshapes
@@ -360,7 +353,7 @@ stft                                     fresh makes_complex
 storage_offset                           reads_strides addresses_storage
 str                                      inspects_elements
 stride                                   reads_strides
-sub                                      promoting_gradient recomputable any_layout
+sub                                      promoting_gradient recomputable
 sum                                      promoting_gradient linear_cost
 sum_to_size                              view_or_copy
 swapaxes                                 moves_data
@@ -376,8 +369,7 @@ t                                        about_as_large
 t_                                       reshapes
 take                                     one_dtype
 take_along_dim                           fresh one_dtype
-tanh                                     same_rank promoting_gradient recomputable any_layout
-tanh_                                    any_layout
+tanh                                     same_rank promoting_gradient recomputable
 tensor                                   inspects_elements
 tensor_split                             moves_data data_dependent
 tensordot                                fresh one_dtype
@@ -478,7 +470,6 @@ rnn_relu_cell rnn_tanh_cell row_stack slogdet special_digamma special_erf specia
 special_expit special_expm1 special_gammainc special_gammaincc special_gammaln special_i0 special_log1p
 special_log_softmax special_logit special_logsumexp special_multigammaln special_ndtr special_polygamma special_psi
 special_round special_sinc special_softmax special_xlogy std_mean subtract svd trapezoid trapz triplet_margin_loss
-true_divide upsample_linear1d upsample_nearest1d
-upsample_nearest3d upsample_trilinear3d vander var_mean vstack
+true_divide upsample_linear1d upsample_nearest1d upsample_nearest3d upsample_trilinear3d vander var_mean vstack
 """
 """Operators of which nothing but :attr:`~rekindle.ir.operators.traits.Trait.FRESH` is known."""

@@ -137,6 +137,8 @@ def passes_self_test(library: NativeCode) -> bool:
         # Modes of PyTorch, in which native plans take no calls, are those of a thread: a new one has none.
         with ThreadPoolExecutor(1) as threads:
             passed = threads.submit(_is_right, library).result()
+    except RecursionError:  # that depends on the caller: the next one tests again
+        raise
     except RuntimeError as error:
         _logger.warning("native plans are not used: they could not be tested: %s", error)
         return False

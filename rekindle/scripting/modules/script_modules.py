@@ -22,6 +22,7 @@ from rekindle.errors import (
     TypeMismatchError,
     compiling,
 )
+from rekindle.errors.fork_locks import held_while_forking
 from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import NUMBERED_CLASSES
@@ -57,7 +58,7 @@ from rekindle.scripting.resolver import PythonResolver
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
 
 
-SCRIPTING: Final = threading.RLock()
+SCRIPTING: Final = held_while_forking(threading.RLock(), 0)
 """One thread compiles modules at a time, so that equal modules share a type."""
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from rekindle.codegen.llvm import tensor_abi
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 
 MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
@@ -40,3 +41,13 @@ def test_transforms_of_the_caller_have_no_effect() -> None:
     torch.func.vmap(probing)(torch.ones(2))
     torch.func.grad(lambda x: probing(x).sum())(torch.ones(2))
     assert found == [tensor_objects()] * 2
+
+
+def test_a_deep_stack_of_the_caller_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(workers: int) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(tensor_abi, "ThreadPoolExecutor", refuse)
+    with pytest.raises(RecursionError):
+        tensor_objects.__wrapped__()
+    assert tensor_objects() is not None
