@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import zipfile
@@ -75,6 +76,14 @@ def test_a_module_and_its_parts() -> None:
     assert outcome(loaded, (X,)) == outcome(eager, (X,))
     assert outcome(loaded.encoder, (X,)) == outcome(eager.encoder, (X,))
     assert loaded.encoder.dtype_of(X) == torch.float32
+
+
+def test_frozen_after_loading() -> None:
+    frozen = rekindle.freeze(rekindle.load(_saved(Model())).eval())
+    assert outcome(frozen, (X,)) == outcome(Model(), (X,))
+    assert outcome(copy.deepcopy(frozen), (X,)) == outcome(Model(), (X,))
+    assert outcome(frozen.to("cpu"), (X,)) == outcome(Model(), (X,))
+    assert outcome(frozen.double(), (X.double(),)) == outcome(Model(), (X.double(),))
 
 
 def test_saved_again() -> None:

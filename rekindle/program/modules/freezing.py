@@ -301,6 +301,7 @@ class _Freezer:
                 f"{type.name}.{old.basename}",
                 docstring=old.docstring,
                 is_from_archive=old.is_from_archive,
+                result_in_python=old.result_in_python,
                 takes_tensors_as_numbers=old.takes_tensors_as_numbers,
             )
             own = replace(old.schema.arguments[0], type=type)

@@ -106,6 +106,7 @@ class _Changed:
             f"{self.type.name}.{record.basename}",
             docstring=record.docstring,
             is_from_archive=record.is_from_archive,
+            result_in_python=record.result_in_python,
             takes_tensors_as_numbers=record.takes_tensors_as_numbers,
         )
         own = replace(record.schema.arguments[0], type=self.type)
