@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 from pathlib import Path
-from typing import Any, List  # noqa: UP035  (programs are written so)
+from typing import Any, List
 
 import pytest
 import torch
