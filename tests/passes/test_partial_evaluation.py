@@ -271,3 +271,20 @@ def test_lists_are_unpacked_where_their_items_are_known() -> None:
     assert len(unpacked) == 4  # of those that are written to, passed on, or read in a branch
     for c in (True, False):
         torch.testing.assert_close(module(torch.ones(2), c), Unpacks()(torch.ones(2), c))
+
+
+class ReturnsFromALoop(nn.Module):
+    """Returns a tuple in the first iteration, if a flag says so."""
+
+    def forward(self, n: int, c: bool, x: Tensor) -> tuple[int, Tensor]:
+        for i in range(3):
+            if c:
+                return i, x + 1
+            n = n + i
+        return n, x
+
+
+def test_a_flag_decides_that_the_first_iteration_returns() -> None:
+    module = rekindle.script(ReturnsFromALoop())
+    for c in (True, False, True):
+        torch.testing.assert_close(module(5, c, torch.ones(2)), ReturnsFromALoop()(5, c, torch.ones(2)))

@@ -24,6 +24,7 @@ from typing import ClassVar, Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int
+from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.control_flow import MAX_TRIP_COUNT, Carried, LoopView
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import INT, NONE, TENSOR, ListType, TensorType, TupleType, Type
@@ -101,11 +102,11 @@ class SimplifyCarriedValues:
 
 
 def _carry_elements(loop: Node) -> bool:
-    """Carry the elements of the first loop-carried tuple that each iteration constructs. Return whether there was
-    one."""
+    """Carry the elements of the first loop-carried tuple that each iteration constructs, if it has a value before the
+    loop. Return whether there was one."""
     for index, each in enumerate(LoopView(loop).carried):
         if isinstance(each.parameter.type, TupleType) and each.following.node.kind == "prim::TupleConstruct":
-            if each.following.node.inputs:
+            if each.following.node.inputs and each.initial not in may_be_uninitialized(loop.graph):
                 _replace_by_elements(loop, index, each, each.parameter.type)
                 return True
     return False

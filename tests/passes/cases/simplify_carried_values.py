@@ -16,6 +16,16 @@ graph(%h : Tensor, %s.1 : (Tensor, (Tensor, int)), %n : int):
       -> (%true, %s.3)
   return (%s)
 """,
+    "a tuple that has no value before the loop stays": """
+graph(%x : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %s.1 : (Tensor, int) = prim::Uninitialized()
+  %s : (Tensor, int) = prim::Loop(%n, %true, %s.1)
+    block0(%i : int, %s.2 : (Tensor, int)):
+      %s.3 : (Tensor, int) = prim::TupleConstruct(%x, %i)
+      -> (%true, %s.3)
+  return (%s)
+""",
     "a tuple that an iteration takes from elsewhere stays": """
 graph(%s.1 : (Tensor, Tensor), %l : (Tensor, Tensor)[], %n : int):
   %true : bool = prim::Constant[value=1]()
