@@ -11,6 +11,7 @@ guards of the capture, which every backend needs.
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -47,7 +48,7 @@ PEERS: Final = ("dynamo", "rekindle", "rekindle, ahead of time", "inductor")
 @dataclass(slots=True)
 class Row:
     """``first`` has the seconds of the first call, ``times`` the median ratios of later calls to eager, by peer. Peers
-    that do not run the model are omitted."""
+    that take longer than :data:`LONGEST` for the model are omitted."""
 
     what: str
     first: dict[str, float] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Row:
     @property
     def ratio(self) -> float:
         """Rekindle's time divided by Inductor's; by eager's if Inductor was not measured."""
-        return self.times["rekindle"] / self.times.get("inductor", 1.0)
+        return self.times.get("rekindle", math.nan) / self.times.get("inductor", 1.0)
 
 
 def run(rounds: int = ROUNDS, named: str = "", peers: Sequence[str] = PEERS) -> Iterator[Row]:
@@ -73,12 +74,17 @@ def run(rounds: int = ROUNDS, named: str = "", peers: Sequence[str] = PEERS) -> 
 
 
 def _process(number: int, peer: str, rounds: int) -> list[list[float]]:
+    """Return the seconds of the first call and the ratio of later ones, for both rows of a model. Return an empty list
+    if the process takes longer than :data:`LONGEST`."""
     with tempfile.TemporaryDirectory() as caches:
         environment = {**os.environ, "REKINDLE_CACHE_DIR": caches, "TORCHINDUCTOR_CACHE_DIR": caches}
         command = [sys.executable, "-m", "benchmarks.compiled", str(number), peer, str(rounds)]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
-        )
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
+            )
+        except subprocess.TimeoutExpired:
+            return []
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
     found: list[list[float]] = json.loads(done.stdout.splitlines()[-1])
@@ -87,18 +93,17 @@ def _process(number: int, peer: str, rounds: int) -> list[list[float]]:
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
     """Return a line of text for each row, after a row of column names."""
-    names = list(rows[0].times)
+    names = list(dict.fromkeys(name for row in rows for name in row.times))
     lines = [["model", *(f"{name}, first call, s" for name in names), *(f"{name} / eager" for name in names)]]
     for row in rows:
         lines.append(
             [
                 row.what,
-                *(f"{row.first[name]:.2f}" for name in names),
-                *(f"{row.times[name]:.2f}" for name in names),
+                *(f"{found[name]:.2f}" if name in found else "–" for found in (row.first, row.times) for name in names),
             ]
         )
-    means = [statistics.geometric_mean(row.first[name] for row in rows) for name in names]
-    parts = [statistics.geometric_mean(row.times[name] for row in rows) for name in names]
+    means = [statistics.geometric_mean(row.first[name] for row in rows if name in row.first) for name in names]
+    parts = [statistics.geometric_mean(row.times[name] for row in rows if name in row.times) for name in names]
     return [*lines, ["geometric mean", *(f"{each:.2f}" for each in (*means, *parts))]]
 
 
