@@ -137,7 +137,8 @@ def _finished(*processes: subprocess.Popen[str]) -> list[str]:
 
 
 def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
-    assert _finished(_started(tmp_path), _started(tmp_path)) == ["True", "True"]
+    # One of the two may be so late that it reads what the other has written.
+    assert "True" in _finished(_started(tmp_path), _started(tmp_path))
     assert _finished(_started(tmp_path)) == ["False"]
 
 
