@@ -122,3 +122,49 @@ def test_math_of_a_data_dependent_number_raises_where_python_does(function: Any,
     with pytest.raises(RuntimeError) as error:
         exported_program(torch.full([1], given))
     assert str(error.value).splitlines()[0] == message
+
+
+def lesser(x: Tensor) -> Tensor:
+    return x + min(1.0, float(x.sum()))
+
+
+def lesser_of_sum(x: Tensor) -> Tensor:
+    return x + min(float(x.sum()), 1.0)
+
+
+def greater(x: Tensor) -> Tensor:
+    return x + max(1.0, float(x.sum()))
+
+
+@pytest.mark.parametrize("function", [lesser, lesser_of_sum, greater])
+def test_the_lesser_and_the_greater_beside_nan_are_those_of_python(function: Any) -> None:
+    """Of two numbers of which one is NaN, Python's min and max return the first."""
+    exported_program = rekindle.to_exported(rekindle.script(function), (torch.ones(2),)).module()
+    for given in ([1.0, 2.0], [-1.0, -2.0], [1.0, math.nan]):
+        wanted = function(torch.tensor(given))
+        torch.testing.assert_close(exported_program(torch.tensor(given)), wanted, equal_nan=True)
+
+
+def signed(x: Tensor) -> Tensor:
+    zero = 0.0
+    if x.sum() > 0:
+        zero = -0.0
+    return x * math.copysign(1.0, zero)
+
+
+def test_the_zero_of_a_branch_keeps_its_sign() -> None:
+    """0.0 equals -0.0, and the exported program selects one of them all the same."""
+    exported_program = rekindle.to_exported(rekindle.script(signed), (torch.ones(2),)).module()
+    for given in (torch.ones(2), -torch.ones(2)):
+        assert exported_program(given).tolist() == signed(given).tolist()
+
+
+def scaled(x: Tensor, factor: complex) -> Tensor:
+    return x * factor
+
+
+def test_an_int_for_a_complex_argument_is_complex() -> None:
+    program = rekindle.script(scaled)
+    wanted = program(torch.ones(2), 2)
+    assert wanted.is_complex()
+    torch.testing.assert_close(rekindle.to_exported(program, (torch.ones(2), 2)).module()(torch.ones(2), 2), wanted)

@@ -26,7 +26,8 @@ class Hooks:
 
 
 def hooks_of(module: ScriptModule) -> Hooks:
-    """Return the compiled hooks of a module. If it has hooks that were registered later, a problem is in the result."""
+    """Return the compiled hooks of a module. If it or a submodule has hooks that were registered later, the result has
+    a problem for each such module."""
     type = module.script_type
     compiled = len(type.pre_hooks) + len(type.hooks)
     problems = problems_of_parts(module)
@@ -100,13 +101,16 @@ class EntryCall:
 
 
 def _as_argument(value: Any, type: Any) -> Any:
-    """Convert an argument to what the program receives: an int to a float where one is declared, lists and tuples to
-    new lists where a list is declared. Other values are returned unchanged."""
+    """Convert an argument to what the program receives: an int to a float where one is declared, an int or a float to a
+    complex number where one is declared, lists and tuples to new lists where a list is declared. Other values are
+    returned unchanged."""
     kind = type.kind
     if kind == "OptionalType" and value is not None:
         return _as_argument(value, type.element)
     if kind == "FloatType" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if kind == "ComplexType" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return complex(value)
     if kind == "ListType" and isinstance(value, (list, tuple)):
         return [_as_argument(item, type.element) for item in value]
     return value
