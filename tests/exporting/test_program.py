@@ -4,7 +4,7 @@ probes."""
 from __future__ import annotations
 
 import math
-from typing import Any, List
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -159,12 +159,53 @@ def test_the_zero_of_a_branch_keeps_its_sign() -> None:
         assert exported_program(given).tolist() == signed(given).tolist()
 
 
-def scaled(x: Tensor, factor: complex) -> Tensor:
+def by_float(x: Tensor, factor: float) -> Tensor:
     return x * factor
 
 
-def test_an_int_for_a_complex_argument_is_complex() -> None:
-    program = rekindle.script(scaled)
-    wanted = program(torch.ones(2), 2)
-    assert wanted.is_complex()
-    torch.testing.assert_close(rekindle.to_exported(program, (torch.ones(2), 2)).module()(torch.ones(2), 2), wanted)
+def by_complex(x: Tensor, factor: complex) -> Tensor:
+    return x * factor
+
+
+def by_optional(x: Tensor, factor: Optional[float]) -> Tensor:
+    return x if factor is None else x * factor
+
+
+def by_one_of_several(x: Tensor, factor: Union[float, str]) -> Tensor:
+    return x * factor if isinstance(factor, float) else x
+
+
+def by_first(x: Tensor, factors: Tuple[float, int]) -> Tensor:
+    return x * factors[0]
+
+
+def by_key(x: Tensor, factors: Dict[str, List[float]]) -> Tensor:
+    return x * factors["a"][0]
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "dtype"),
+    [
+        (by_float, 2, torch.float32),
+        (by_float, True, torch.float32),
+        (by_complex, 2, torch.complex64),
+        (by_optional, 2, torch.float32),
+        (by_optional, None, torch.int64),
+        (by_one_of_several, 2, torch.float32),
+        (by_first, (2, 3), torch.float32),
+        (by_key, {"a": [2]}, torch.float32),
+    ],
+)
+def test_numbers_are_of_the_kind_that_is_declared(function: Any, argument: Any, dtype: torch.dtype) -> None:
+    """An int passed for a float becomes one, as in a call of the compiled program, wherever the argument holds it."""
+    program, x = rekindle.script(function), torch.tensor([1, 2])
+    found = rekindle.to_exported(program, (x, argument)).module()(x, argument)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found, program(x, argument))
+
+
+def test_a_symbol_for_a_float_is_a_float() -> None:
+    x = torch.tensor([1, 2])
+    shapes = (None, torch.export.Dim.DYNAMIC)
+    program = rekindle.to_exported(rekindle.script(by_float), (x, 5), dynamic_shapes=shapes)
+    torch.testing.assert_close(program.module()(x, 6), torch.tensor([6.0, 12.0]))
