@@ -162,7 +162,8 @@ def _known(graph: Graph, examples: Sequence[Arguments]) -> dict[int, object]:
 
 
 def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]:
-    """Return the types of the tensor inputs by index: dtype and rank, if all examples agree on them."""
+    """Return the types of the inputs that are tensors in all examples, by index: dtype and rank, if all examples agree
+    on them."""
     found: dict[int, TensorType] = {}
     for index, value in enumerate(graph.inputs):
         given = [example[index] for example in examples if isinstance(example[index], Tensor)]
