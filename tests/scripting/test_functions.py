@@ -250,7 +250,7 @@ def calls_size(n: int):
 
 
 @pytest.mark.parametrize(
-    "function, module", [(sums, "torch._functorch.apis"), (silenced, "contextlib"), (size_of, "functools")]
+    ("function", "module"), [(sums, "torch._functorch.apis"), (silenced, "contextlib"), (size_of, "functools")]
 )
 def test_decorators_that_only_python_can_run_are_rejected(function, module):
     message = (

@@ -138,8 +138,8 @@ class _PythonCall:
 
 
 def _in_python(value: Any, type: Type) -> Any:
-    """Return an argument as Python has it: a dtype in place of its number, a tuple or ``torch.Size`` in place of a list.
-    Lists and dicts that are such in Python are passed themselves, since the function may write to them."""
+    """Return an argument as Python has it: a dtype in place of its number, a tuple or a ``torch.Size`` in place of a
+    list. Lists and dicts that are such in Python are passed themselves, since the function may write to them."""
     if isinstance(type, OptionalType):
         return value if value is None else _in_python(value, type.element)
     if isinstance(type, IntType) and type.python_name and isinstance(value, int):
