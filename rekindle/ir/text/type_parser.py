@@ -251,8 +251,8 @@ class TypeReader:
         return self._named(token), None, None
 
     def _tensor(self, name: str) -> Type | None:
-        """Parse the rest of a tensor type whose first word is ``name``, and return the type; None if ``name`` is another
-        word."""
+        """Parse the rest of a tensor type whose first word is ``name``, and return the type. Return None if ``name`` is
+        another word."""
         lexer = self.lexer
         dtype = _DTYPES.get(name)
         if dtype is not None:
