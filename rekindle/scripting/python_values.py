@@ -475,7 +475,7 @@ class EnumClassValue(ClassValue):
                 ``_missing_``.
         """
         type = enum_type(self.enum, call.range)
-        has_missing = self.enum._missing_.__func__ is not enum.Enum._missing_.__func__  # type: ignore[attr-defined]
+        has_missing = any("_missing_" in vars(base) for base in self.enum.__mro__ if base is not enum.Enum)
         is_plain = not issubclass(self.enum, enum.Flag) and not has_missing
         if is_plain and len(call.args) == 1 and not call.kwargs and call.args[0].type in (type, type.value_type):
             given = call.args[0].materialize(call.graph)

@@ -348,7 +348,12 @@ def test_results_in_an_argument_record_no_gradients() -> None:
 
 def test_items_of_a_lazy_sequence_are_made_once() -> None:
     made: list[int] = []
-    items = LazySequence.mapped(lambda n: made.append(n) or [n], [1, 2, 3])  # type: ignore[func-returns-value]
+
+    def make(n: int) -> list[int]:
+        made.append(n)
+        return [n]
+
+    items = LazySequence.mapped(make, [1, 2, 3])
     assert items[-1] is items[2]
     assert items[1:] == [[2], [3]]
     assert made == [3, 2]

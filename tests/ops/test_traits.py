@@ -217,6 +217,8 @@ def test_operators_that_keep_the_dtype(kind: str, autocast: bool) -> None:
 class Limited(torch.nn.Module):
     """A module whose result has the rank of the limit, which is broadcast with the input."""
 
+    limit: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("limit", torch.zeros(2, 3))

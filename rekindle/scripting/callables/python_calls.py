@@ -128,8 +128,9 @@ class _PythonCall:
         self.names = names
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
-        if hasattr(function, "way_out"):
-            self.way_out = function.way_out
+        way_out = getattr(function, "way_out", None)
+        if way_out is not None:
+            self.way_out = way_out
 
     def __call__(self, *args: Any) -> Any:
         given = list(map(_in_python, args, self.types))
