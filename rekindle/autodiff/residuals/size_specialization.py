@@ -137,7 +137,7 @@ def specialize_forward(gradient: Gradient, numbers: Sequence[int], sizes: Sequen
 
 def sizes_of_inputs(key: Sequence[Hashable]) -> list[torch.Size | None]:
     """Return the sizes of the tensors among the inputs, given their :func:`specialization_key`."""
-    return [each[0] if isinstance(each, tuple) and isinstance(each[0], torch.Size) else None for each in key]
+    return [each[0] if isinstance(each, tuple) and each and isinstance(each[0], torch.Size) else None for each in key]
 
 
 def bind_backward_constants(
