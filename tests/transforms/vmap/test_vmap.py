@@ -772,3 +772,44 @@ def test_a_variable_that_a_loop_may_find_unassigned() -> None:
 def test_reductions_over_all_elements(program: Callable[[Tensor], Tensor], sizes: tuple[int, ...]) -> None:
     batch = torch.randn(sizes)
     torch.testing.assert_close(rekindle.vmap(program)(batch), torch.stack([program(x) for x in batch]))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, y: torch.diff(x, prepend=y, append=x[:, :1]),
+        lambda x, y: torch.cross(x, x * 2),
+        lambda x, y: torch.cross(x.t(), x.t() * 2, dim=1),
+        lambda x, y: torch.take(x, torch.where(y > 0, 3, -3).to(torch.int64)),
+        lambda x, y: x.index_fill(0, torch.where(y > 0, 1, -1).to(torch.int64).flatten(), 9.0),
+        lambda x, y: torch.cat([x, y, torch.zeros(0) * y.sum()], 1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using torch.cross without specifying the dim")
+def test_arguments_that_are_easily_forgotten(program: Callable[[Tensor, Tensor], Tensor]) -> None:
+    x, y = torch.randn(4, 3, 5), torch.randn(4, 3, 2)
+    found = rekindle.vmap(program)(x, y)
+    torch.testing.assert_close(found, torch.stack([program(*each) for each in zip(x, y, strict=True)]))
+
+
+@pytest.mark.parametrize(
+    ("program", "sizes"),
+    [
+        (lambda x, i: torch.take(x, i), (5,)),
+        (lambda x, i: x.index_fill(0, i, 1.0), (5,)),
+        (lambda x, i: torch.nn.functional.embedding(i, x), (5, 2)),
+        (lambda x, i: torch.nn.functional.embedding(i - 7, x), (5, 2)),
+        (lambda x, i: x.index_add(0, i - 7, torch.ones(2, 3)), (5, 3)),
+        (lambda x, i: x.index_copy(0, i - 7, torch.ones(2, 3)), (5, 3)),
+        (lambda x, i: x.index_add(0, i - 7, torch.ones(1, 4)), (5, 3)),
+        (lambda x, i: torch.cat([x, x[0]]), (5, 3)),
+    ],
+)
+def test_what_an_example_refuses_is_refused(
+    program: Callable[[Tensor, Tensor], Tensor], sizes: tuple[int, ...]
+) -> None:
+    x, i = torch.randn(3, *sizes), torch.tensor([[7], [6], [5]])
+    with pytest.raises((RuntimeError, IndexError)):
+        torch.stack([program(*each) for each in zip(x, i, strict=True)])
+    with pytest.raises((RuntimeError, IndexError)):
+        rekindle.vmap(program)(x, i)

@@ -87,8 +87,8 @@ batch sort(self, dim, descending):
     values, indices = torch.sort(lifted(self), inner(self, dim), descending)
     return lowered(values, self), lowered(indices, self)
 
-batch diff(self, n, dim):
-    return torch.diff(self, n, inner(self, dim))
+batch diff(self, n, dim, prepend, append):
+    return torch.diff(self, n, inner(self, dim), prepend, append)
 
 batch trapz.dx(y, dx, dim):
     return torch.trapz(y, dx=dx, dim=inner(y, dim))

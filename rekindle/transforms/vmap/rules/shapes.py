@@ -170,7 +170,7 @@ batch cat, concat, concatenate(tensors, dim):
     for tensor in tensors:
         if tensor.dim() > rank:
             rank, whole = tensor.dim(), tensor
-    kept = [tensor for tensor in tensors if tensor.dim() == rank]
+    kept = [tensor for tensor in tensors if tensor.dim() == rank or tensor.dim() != 2 or torch.size(tensor, 1) != 0]
     return torch.cat(kept, inner(whole, dim))
 
 batch stack(tensors, dim):
