@@ -813,3 +813,24 @@ def test_what_an_example_refuses_is_refused(
         torch.stack([program(*each) for each in zip(x, i, strict=True)])
     with pytest.raises((RuntimeError, IndexError)):
         rekindle.vmap(program)(x, i)
+
+
+@pytest.mark.parametrize(("tables", "texts"), [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda table, text: torch.nn.functional.embedding(text, table, padding_idx=0),
+        lambda table, text: torch.nn.functional.embedding(text, table, padding_idx=-1),
+        lambda table, text: torch.nn.functional.embedding(text, table, scale_grad_by_freq=True),
+    ],
+)
+def test_gradients_of_embeddings(tables: int | None, texts: int | None, f: Callable[[Tensor, Tensor], Tensor]) -> None:
+    table = torch.randn(*[3, 4, 2][0 if tables == 0 else 1 :], requires_grad=True)
+    text = torch.tensor([[0, 1, 1], [0, 0, 3], [2, 0, 0]])
+    text = text if texts == 0 else text[1]
+    of_each = [(table if tables is None else table[n], text if texts is None else text[n]) for n in range(3)]
+    found, expected = rekindle.vmap(f, (tables, texts))(table, text), torch.stack([f(*each) for each in of_each])
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn_like(found)
+    (gradient,) = torch.autograd.grad((found * weights).sum(), table)
+    torch.testing.assert_close(gradient, *torch.autograd.grad((expected * weights).sum(), table))

@@ -185,10 +185,12 @@ batch masked_fill.Tensor(self, mask, value):
     return torch.where(b, torch.to(padded(value, True, a.dim() - 1), self.dtype), a)
 
 batch embedding(weight, batched_weight, indices, batched_indices, padding_idx, scale_grad_by_freq, sparse):
-    if not batched_weight:
+    if not batched_weight and not scale_grad_by_freq:
         return torch.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
-    # The tables of all examples under each other, and indices that count from the start of an example's own.
-    rows = torch.size(weight, 1)
+    # The tables of all examples under each other, and indices that count from the start of an example's own. Gradients
+    # are scaled by the number of times that an index occurs in an example.
+    tables = weight if batched_weight else same_for_all(weight, batch_size)
+    rows = torch.size(tables, 1)
     starts = torch.arange(0, batch_size * rows, rows, device=weight.device)
     if batched_indices:
         places = indices + torch.reshape(starts, [batch_size] + [1] * (indices.dim() - 1))
@@ -196,7 +198,10 @@ batch embedding(weight, batched_weight, indices, batched_indices, padding_idx, s
         places = indices + torch.reshape(starts, [batch_size] + [1] * (indices.dim()))
     # An index out of range is none of another example's table.
     places = torch.masked_fill(places, torch.logical_or(indices < 0, indices >= rows), -1)
-    return torch.embedding(torch.flatten(weight, 0, 1), places)
+    made = torch.embedding(torch.flatten(tables, 0, 1), places, -1, scale_grad_by_freq)
+    if padding_idx >= 0:  # the row of each table that gets no gradient
+        return torch.where(torch.unsqueeze(indices == padding_idx, -1), torch.detach(made), made)
+    return made
 
 batch one_hot(self, num_classes):
     return torch.one_hot(self, num_classes)
