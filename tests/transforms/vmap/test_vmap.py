@@ -834,3 +834,20 @@ def test_gradients_of_embeddings(tables: int | None, texts: int | None, f: Calla
     weights = torch.randn_like(found)
     (gradient,) = torch.autograd.grad((found * weights).sum(), table)
     torch.testing.assert_close(gradient, *torch.autograd.grad((expected * weights).sum(), table))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda n, x: x * (n * 0.1),
+        lambda n, x: x * (0.1 - n),
+        lambda n, x: x + float(n < 16777216.5),
+        lambda n, x: x * (n - float(x.sum())),
+    ],
+)
+def test_ints_with_floats_are_computed_in_double(program: Callable[[int, Tensor], Tensor]) -> None:
+    def f(x: Tensor) -> Tensor:
+        return program(int(x.sum()), x)
+
+    x = torch.tensor([[3.7], [16777217.3], [2.0]], dtype=torch.float64)
+    torch.testing.assert_close(rekindle.vmap(f)(x), torch.stack([f(each) for each in x]), rtol=1e-14, atol=0)
