@@ -415,6 +415,21 @@ def test_dropout_in_evaluation_draws_nothing() -> None:
     torch.testing.assert_close(rekindle.vmap(f)(x), x * 2)
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.nn.functional.dropout(x, 0.0, True),
+        lambda x: torch.nn.functional.feature_alpha_dropout(x, 0.0, True),
+        lambda x: torch.nn.functional.rrelu(x),
+    ],
+)
+@pytest.mark.parametrize("randomness", ["error", "same"])
+def test_what_is_off_or_never_drops_draws_nothing(program: Callable[[Tensor], Tensor], randomness: Any) -> None:
+    x = torch.randn(2, 3, 4)
+    found = rekindle.vmap(program, randomness=randomness)(x)
+    torch.testing.assert_close(found, torch.stack([program(each) for each in x]))
+
+
 def test_numbers_made_from_nothing() -> None:
     def f(x: Tensor) -> Tensor:
         return x + torch.rand([3])
