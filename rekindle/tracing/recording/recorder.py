@@ -176,6 +176,11 @@ class Recorder:
         found = self._values.get(id(thing))
         return None if found is None else found[1]
 
+    def is_computed(self, tensor: torch.Tensor) -> bool:
+        """Return whether the tensor may be different in another call: its graph value is not a constant."""
+        value = self.known(tensor)
+        return value is not None and value.node.kind != "prim::Constant"
+
     def is_of_module(self, item: object) -> bool:
         """Return whether a tensor or C++ object is an attribute of the traced module."""
         return id(item) in self._tensors
