@@ -104,7 +104,7 @@ def bound_value(gradient: Gradient, index: int, value: object) -> object:
 
 
 def is_size_outside_loops(gradient: Gradient, index: int) -> bool:
-    """Return whether an output of the forward graph is the shape of a tensor that no iteration of a loop computes."""
+    """Return whether an output of the forward graph is the sizes of a tensor, read outside of loops and branches."""
     value = gradient.forward.outputs[index]
     return value.node.kind == "aten::size" and value.node.owning_block is gradient.forward.block
 
