@@ -866,3 +866,40 @@ def test_ints_with_floats_are_computed_in_double(program: Callable[[int, Tensor]
 
     x = torch.tensor([[3.7], [16777217.3], [2.0]], dtype=torch.float64)
     torch.testing.assert_close(rekindle.vmap(f)(x), torch.stack([f(each) for each in x]), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.movedim(0, -1),
+        lambda x: x.movedim([0], [-1]),
+        lambda x: x.squeeze(-1),
+        lambda x: x.squeeze((0,)),
+        lambda x: x.transpose(0, -1),
+        lambda x: x.flip(0),
+        lambda x: torch.cosine_similarity(x, x + 1, 0),
+        lambda x: torch.linalg.norm(x, dim=0, keepdim=True),
+        lambda x: torch.aminmax(x, keepdim=True)[1],
+        lambda x: torch.aminmax(x)[0],
+    ],
+)
+def test_dimensions_of_examples_that_are_numbers(program: Callable[[Tensor], Tensor]) -> None:
+    x = torch.randn(4)
+    found = rekindle.vmap(program)(x)
+    torch.testing.assert_close(found, torch.stack([program(each) for each in x]))
+
+
+def test_extremes_keep_dimensions() -> None:
+    x = torch.randn(4, 3, 2)
+    found = rekindle.vmap(lambda x: torch.aminmax(x, keepdim=True))(x)
+    torch.testing.assert_close(tuple(found), (x.amin((1, 2), True), x.amax((1, 2), True)))
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x: x.squeeze(1), lambda x: x.transpose(0, 1), lambda x: x.flip(1), lambda x: x.swapaxes(0, 1)]
+)
+def test_dimensions_that_numbers_do_not_have(program: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        program(torch.tensor(1.0))
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        rekindle.vmap(program)(torch.randn(4))

@@ -159,7 +159,7 @@ batch _cdist_forward(x1, x2, p, compute_mode):
 
 batch cosine_similarity(x1, x2, dim, eps):
     a, b = aligned(x1, True, x2, True)
-    return torch.cosine_similarity(a, b, inner(a, dim), eps)
+    return torch.cosine_similarity(lifted(a), lifted(b), inner(a, dim), eps)
 
 batch pairwise_distance(x1, x2, p, eps, keepdim):
     a, b = aligned(x1, True, x2, True)
