@@ -53,8 +53,8 @@ class CreateDifferentiableGraphs:
     """Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes. The docstring of the module
     shows the IR before and after.
 
-    A group has at least ``threshold`` operators with derivative formulas, those that PyTorch's autograd records for a
-    recurrent cell among them. ``counts`` returns how many operators a node counts for; those that count for none stay
+    A group has at least ``threshold`` operators with derivative formulas, the parts of composite operators such as
+    recurrent cells among them. ``counts`` returns how many operators a node counts for; those that count for none stay
     with PyTorch's autograd at the borders of a group. ``pays`` decides whether a group is formed of nodes, some of
     which need gradients. What ``excludes`` is true for stays with PyTorch's autograd; so do the nodes that ``splits``
     is true for, if a group with them does not pay. With ``loops``, a loop of at least so many operators with formulas,
