@@ -38,9 +38,9 @@ from rekindle.rewriting.changes import may_change
 _PRODUCTS: Final = {"aten::linear": "aten::linear", "aten::mm": "aten::matmul"}
 """Kinds of products, and of those that take many first factors at once."""
 _MIN_MATRIX: Final = 1 << 16
+"""Minimum number of elements of a matrix for batching to pay off: loading it takes longer than computing with it."""
 _MAX_ROWS: Final = 16
-"""The elements of a matrix, and the rows of a factor, between which loading the matrix takes longer than computing with
-it."""
+"""Number of rows of a first factor from which computing takes longer than loading the matrix."""
 
 
 @dataclass(slots=True)

@@ -90,8 +90,8 @@ _GRAD_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_m
 
 
 def _sets_modes(graph: Graph) -> bool:
-    """Return whether the graph changes global modes other than gradients. Under autocast, operators compute something
-    else."""
+    """Return whether the graph has ``with`` blocks other than those of the gradient mode. Under autocast, operators
+    compute something else."""
     entered = (node.input.type for node in graph.find_nodes("prim::Enter"))
     return any(not str(type).endswith(_GRAD_MODES) for type in entered)
 
