@@ -15,8 +15,10 @@
                                                               %y : Tensor = aten::select(%p, %zero, %t)
                                                               …
 
-One product of large matrices is faster than many of small ones. What moves may raise, and does so before the rest of
-the first iteration: the pass is for graphs that have completed for inputs of the same sizes.
+One product of large matrices is faster than many of small ones. If the loop selects along another dimension than the
+first, that dimension is moved to the front before the product: its parts are then contiguous, as separate products are.
+What moves may raise, and does so before the rest of the first iteration: the pass is for graphs that have completed for
+inputs of the same sizes.
 """
 
 from __future__ import annotations
@@ -158,10 +160,12 @@ class _Projection:
         then, otherwise = choice.add_block(), choice.add_block()
         with graph.inserting_at_end(then, like=product):
             rows = graph.insert("aten::narrow", [whole, dim, zero, count]) if self.is_in_order else whole
+            if constant_int(dim) != 0:
+                rows = graph.insert("aten::movedim", [rows, dim, zero])
             then.add_output(graph.insert(_PRODUCTS[product.kind], [rows, *factors]))
         otherwise.add_output(whole)
         with graph.inserting_before(product):
-            part = graph.insert("aten::select", [choice.output, dim, index])
+            part = graph.insert("aten::select", [choice.output, zero, index])
         part.set_type(product.output.type)
         product.replace_with(part)
 
