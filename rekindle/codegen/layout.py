@@ -210,7 +210,8 @@ def _broadcast_strides(layout: Layout, sizes: Ints) -> Ints:
 
 
 def result_dtype(operands: Sequence[Layout | type]) -> torch.dtype:
-    """Return the dtype in which PyTorch computes; ``bool``, ``int`` and ``float`` represent numbers."""
+    """Return the dtype to which PyTorch promotes ``operands``, tensors and the classes of Python numbers, under the
+    present default dtype."""
     return _result_dtype(
         tuple(each if isinstance(each, type) else (each.dtype, each.rank > 0) for each in operands),
         torch.get_default_dtype(),
