@@ -83,7 +83,8 @@ def elementwise_strides(sizes: Ints, operands: Sequence[Layout]) -> Ints:
 
 
 def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
-    """Return the strides of the result if all operands have the same layout without gaps; else None."""
+    """Return the strides of the result if all operands are contiguous, all are channels-last, or all have the same
+    strides without gaps; else None."""
     if all(_is_dense(sizes, operand.strides, range(len(sizes) - 1, -1, -1)) for operand in operands):
         return contiguous_strides(sizes)
     last = channels_last_strides(sizes)

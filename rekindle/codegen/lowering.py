@@ -744,7 +744,11 @@ def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
 
 def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
     """Return the strides of a concatenation: PyTorch's choice, by the memory formats that the strides of the parts
-    suggest."""
+    suggest.
+
+    Raises:
+        Unsupported: the parts suggest different memory formats.
+    """
     last = channels_last_strides(sizes)
     are_last = [suggests_channels_last(part) for part in parts]
     if last is not None and all(are_last):

@@ -319,7 +319,7 @@ def merge_outputs(node: Node) -> bool:
             continue
         output = node.outputs[index]
         if same.node.owning_block in (then, otherwise):
-            same = node.graph.create_clone(same.node, _no_inputs).insert_before(node).output
+            same = node.graph.create_clone(same.node, no_inputs).insert_before(node).output
         output.replace_all_uses_with(same)
         node.erase_output(index)
         then.erase_output(index)
@@ -328,7 +328,8 @@ def merge_outputs(node: Node) -> bool:
     return changed
 
 
-def _no_inputs(value: Value) -> Value:
+def no_inputs(value: Value) -> Value:
+    """Raise AssertionError: the map of inputs with which constants are cloned, which have none."""
     raise AssertionError("a constant has no inputs")
 
 

@@ -48,6 +48,7 @@ from rekindle.passes.simplification.constant_propagation import (
     fold_node,
     inline_branch,
     merge_outputs,
+    no_inputs,
     propagate_condition,
     remove_dead_loop,
     remove_invariants,
@@ -250,7 +251,7 @@ class _Callees:
         graph = record.graph.copy()
         for value, parameter in zip(arguments, graph.inputs, strict=True):
             if _is_known_constant(value):
-                constant = graph.create_clone(value.node, _no_inputs)
+                constant = graph.create_clone(value.node, no_inputs)
                 graph.block.prepend(constant)
                 parameter.replace_all_uses_with(constant.output)
             elif _is_narrower(value, parameter):
@@ -295,10 +296,6 @@ def _is_narrower(value: Value, parameter: Value) -> bool:
 
 def _is_known_constant(value: Value) -> bool:
     return is_constant(value) and is_immutable(value.type)
-
-
-def _no_inputs(value: Value) -> Value:
-    raise AssertionError("a constant has no inputs")
 
 
 def same_constant(left: object, right: object) -> bool:

@@ -110,7 +110,7 @@ def _same_scalar(at: RewriteSite) -> bool:
 
 
 def _plus_nothing(at: RewriteSite) -> bool:
-    """Replace the sum of a gradient and a missing one by the gradient. Return whether that was done."""
+    """Replace the sum of a gradient and None by the gradient. Return whether that was done."""
     gradient, other = at.node.inputs
     return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
 
