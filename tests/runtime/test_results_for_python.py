@@ -199,6 +199,15 @@ def test_deques():
     )
 
 
+def test_a_deque_for_something_else():
+    with pytest.raises(ArgumentError) as caught:
+        rekindle.script(lambda x: x)(deque([1], maxlen=2))
+    assert str(caught.value) == (
+        "_lambda() argument 'x' (position 1) takes Tensor, but got a deque: deque([1], maxlen=2)\n"
+        "Signature: _lambda(x: Tensor) -> Tensor"
+    )
+
+
 def counted(x: int):
     found: DefaultDict[int, int] = defaultdict(lambda: 5)
     found[x] += 1
@@ -309,7 +318,7 @@ def checked(n: int):
     assert n > 1, "small"
     if __debug__:
         return "debug", __debug__
-    return "optimised", __debug__
+    return "optimized", __debug__
 
 print(rekindle.script(checked)(2) == checked(2), checked(2))
 try:
@@ -323,8 +332,8 @@ except AssertionError as error:
     ("options", "printed"),
     [
         ([], "True ('debug', True)\nsmall\n"),
-        (["-O"], "True ('optimised', False)\n('optimised', False)\n"),
-        (["-OO"], "True ('optimised', False)\n('optimised', False)\n"),
+        (["-O"], "True ('optimized', False)\n('optimized', False)\n"),
+        (["-OO"], "True ('optimized', False)\n('optimized', False)\n"),
     ],
     ids=["debug", "-O", "-OO"],
 )

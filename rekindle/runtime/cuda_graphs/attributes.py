@@ -28,13 +28,15 @@ class Attributes:
         names = {value: f"a{index}" for index, value in enumerate(graph.inputs)}
         lines = [f"def read({', '.join(names.values())}):"]
         leaves: list[str] = []
-        for node in _reads_of(graph):
+        for node in graph.all_nodes_with_subgraphs():
+            if node.kind != "prim::GetAttr":
+                continue
             owner = _held(node.input)
             if owner not in names:
                 raise NotCapturable(f"the graph reads the attribute {node.get_string('name')!r} of an unknown object")
             names[node.output] = f"v{len(names)}"
             lines.append(f"    {names[node.output]} = {_expression(node, names[owner])}")
-            if not all(use.user.kind in ("prim::GetAttr", "prim::unchecked_cast") for use in node.output.uses):
+            if _is_leaf(node.output):
                 leaves.append(names[node.output])
         lines.append(f"    return [{', '.join(leaves)}]")
         found: dict[str, Callable[..., list[Any]]] = {}
@@ -60,13 +62,12 @@ class Attributes:
             return False
 
 
-def _reads_of(graph: Graph) -> Iterator[Node]:
-    for node in graph.all_nodes():
-        if node.kind == "prim::GetAttr":
-            yield node
-        for held in node.attributes.values():
-            if isinstance(held, Graph):
-                yield from _reads_of(held)
+def _is_leaf(value: Value) -> bool:
+    """Return whether a node other than a read of an attribute uses ``value``, or a cast of it."""
+    return any(
+        _is_leaf(use.user.output) if use.user.kind == "prim::unchecked_cast" else use.user.kind != "prim::GetAttr"
+        for use in value.uses
+    )
 
 
 def _held(value: Value) -> Value:
