@@ -42,6 +42,7 @@ from rekindle.codegen.fusible import (
     refusal,
     rule_of,
 )
+from rekindle.codegen.operators import POOLS
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import ListType, TensorType
@@ -94,7 +95,8 @@ class FuseGraph:
     Groups have at least ``least`` operators that compute something, and at most ``most`` of any kind. Without
     ``products``, groups have no matrix products. Without ``ordered``, they have no scans and no index of an extreme,
     for which GPUs have no kernels. With ``alone``, an operator that kernels compute
-    (:func:`~rekindle.codegen.fusible.is_computed`), or a product, becomes a group of its own if nothing fuses with it.
+    (:func:`~rekindle.codegen.fusible.is_computed`), or a product, becomes a group of its own if nothing fuses with it,
+    unless PyTorch computes it faster (:attr:`~rekindle.codegen.operators.pooling.Pool.pays_alone`).
     """
 
     least: int = 2
@@ -179,9 +181,10 @@ class _Fusion:
         return may_change("fuse", node)
 
     def _pays_alone(self, node: Node) -> bool:
-        rule = rule_of(node)
-        computed = is_computed(node) or (is_product(node) and self.most_products > 0)
-        return self.options.alone and computed and (rule is None or not rule.optional)
+        rule, pool = rule_of(node), POOLS.get(node.kind)
+        if (rule is not None and rule.optional) or (pool is not None and not pool.pays_alone):
+            return False
+        return self.options.alone and (is_computed(node) or (is_product(node) and self.most_products > 0))
 
     def _is_candidate(self, value: Value) -> bool:
         return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None
