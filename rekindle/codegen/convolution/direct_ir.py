@@ -281,24 +281,24 @@ class _FunctionWriter(TaskWriter):
         step, output_step = words[DirectWord.COLUMN_STEP], words[DirectWord.OUTPUT_STEP]
         after = self.calculate("add", "%tile", 1)
         is_one_row = self.calculate("icmp ule", self.calculate("add", "%column", self.rows), words[DirectWord.WIDTH])
-        f.emit(f"br i1 {is_one_row}, label %adjacent, label %apart")
+        f.emit(f"br i1 {is_one_row}, label %adjacent, label %wrapped")
         f.label("adjacent")
         offsets = [self.calculate("add", "%offset", self.calculate("mul", step, row)) for row in range(self.rows)]
         places = [self.calculate("add", "%place", self.calculate("mul", output_step, row)) for row in range(self.rows)]
         last = self.calculate("add", "%column", self.rows - 1)
         adjacent = [*offsets, *places, last, "%line"]
         f.emit("br label %positions")
-        f.label("apart")
+        f.label("wrapped")
         column, line, offsets, places = "%column", "%line", ["%offset"], ["%place"]
         for _ in range(self.rows - 1):
             column, line, offset, place = self._following(column, line, offsets[-1], places[-1])
             offsets.append(offset)
             places.append(place)
-        apart = [*offsets, *places, column, line]
+        wrapped = [*offsets, *places, column, line]
         f.emit("br label %positions")
         f.label("positions")
         merged = [
-            f.emit_value(f"phi i64 [{a}, %adjacent], [{b}, %apart]") for a, b in zip(adjacent, apart, strict=True)
+            f.emit_value(f"phi i64 [{a}, %adjacent], [{b}, %wrapped]") for a, b in zip(adjacent, wrapped, strict=True)
         ]
         offsets, places, (column, line) = merged[: self.rows], merged[self.rows : -2], merged[-2:]
         starts = [self.at(image, offset) for offset in offsets]
