@@ -5,10 +5,10 @@ python -m benchmarks.against COMMIT --rounds 5
 
 The programs are those of tests/language/programs that both commits have, word for word, and that torch.jit runs too:
 they use nothing of what came later. A measurement is a process of its own, which imports everything, compiles some
-programs, and tells what compiling all others takes of its processor. A round runs the other commit, this state, and the
-other commit again. The second ratio, of the other commit to itself, is the noise.
+programs, and prints the processor time that compiling all others takes. A round runs the other commit, this state, and
+the other commit again. The second ratio, of the other commit to itself, is the noise.
 
-Where other work makes that noise large, the third number tells more: how many instructions of Python's the same work
+Where other work makes that noise large, the third number says more: how many instructions of Python's the same work
 executes, here over there. It is the same in every run, but knows nothing of what a single instruction calls in C.
 """
 

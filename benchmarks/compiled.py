@@ -31,7 +31,7 @@ from benchmarks.execution import interleaved
 from benchmarks.training import SUBJECTS, Subject
 
 ROOT: Final = Path(__file__).parent.parent
-LONGEST: Final = 600
+MAX_SECONDS: Final = 600
 """Seconds that a process may take."""
 ROUNDS: Final = 15
 MODELS: Final = (
@@ -48,7 +48,7 @@ PEERS: Final = ("dynamo", "rekindle", "rekindle, ahead of time", "inductor")
 @dataclass(slots=True)
 class Row:
     """``first`` has the seconds of the first call, ``times`` the median ratios of later calls to eager, by peer. Peers
-    that take longer than :data:`LONGEST` for the model are omitted."""
+    that take longer than :data:`MAX_SECONDS` for the model are omitted."""
 
     what: str
     first: dict[str, float] = field(default_factory=dict)
@@ -75,13 +75,13 @@ def run(rounds: int = ROUNDS, named: str = "", peers: Sequence[str] = PEERS) -> 
 
 def _process(number: int, peer: str, rounds: int) -> list[list[float]]:
     """Return the seconds of the first call and the ratio of later ones, for both rows of a model. Return an empty list
-    if the process takes longer than :data:`LONGEST`."""
+    if the process takes longer than :data:`MAX_SECONDS`."""
     with tempfile.TemporaryDirectory() as caches:
         environment = {**os.environ, "REKINDLE_CACHE_DIR": caches, "TORCHINDUCTOR_CACHE_DIR": caches}
         command = [sys.executable, "-m", "benchmarks.compiled", str(number), peer, str(rounds)]
         try:
             done = subprocess.run(
-                command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
+                command, cwd=ROOT, env=environment, timeout=MAX_SECONDS, check=False, capture_output=True, text=True
             )
         except subprocess.TimeoutExpired:
             return []

@@ -125,7 +125,7 @@ def _prepare(name: str, case: Case, expected: Any, timed: Timed) -> Call:
     call = PEERS[name](case)
     answer = call(*case.arguments)
     timed.first_call = (time.perf_counter() - start) * 1e3
-    for _ in range(3):  # torch.jit looks at two calls before it optimises
+    for _ in range(3):  # torch.jit looks at two calls before it optimizes
         try:
             torch.testing.assert_close(answer, expected, msg=lambda text: f"{name} on {case.program}: {text}")
         except AssertionError as error:

@@ -30,7 +30,7 @@ from benchmarks.workloads import KERNELS, Case, Workload
 from benchmarks.workloads.kernels import CELL, CHAINS, COLLATZ, LARGE_BLOCK, LOOP, NORMS, SMALL_BLOCK, SOFTMAXES
 
 ROOT: Final = Path(__file__).parent.parent
-LONGEST: Final = 600
+MAX_SECONDS: Final = 600
 """Seconds that a process may take."""
 CALLS: Final = 5
 """After so many calls, everything has been compiled."""
@@ -78,10 +78,10 @@ def _process(workload: Workload, peer: str, caches: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.first_calls", workload.name, peer]
     try:
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, timeout=LONGEST, check=False, capture_output=True, text=True
+            command, cwd=ROOT, env=environment, timeout=MAX_SECONDS, check=False, capture_output=True, text=True
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"takes longer than {LONGEST} seconds") from None
+        raise Unavailable(f"takes longer than {MAX_SECONDS} seconds") from None
     if done.returncode == 2:
         raise Unavailable(done.stderr.strip().splitlines()[-1])
     if done.returncode:

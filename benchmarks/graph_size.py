@@ -25,7 +25,7 @@ from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.runtime.plans.plan import ExecutionPlan
 
 SIZES: Final = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
-"""Nodes of the graph that is optimised, about."""
+"""Nodes of the graph that is optimized, about."""
 STAGES: Final = ("source to graph", "passes", "instructions", "plan")
 
 

@@ -23,8 +23,8 @@ from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
 
 ROUNDS: Final = 21
 SLICE: Final = 0.002
-LONGEST: Final = 0.1
-"""Seconds: workloads that take longer are left out."""
+MAX_SECONDS: Final = 0.1
+"""Workloads whose call takes longer are omitted."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ def _measure(workload: Workload, rounds: int) -> Row | None:
     executable = executable_of(record)
     _time(lambda: case.program(*case.arguments), 1)
     once = _time(lambda: case.program(*case.arguments), 1)
-    if once > LONGEST:
+    if once > MAX_SECONDS:
         return None
     made: dict[str, Any] = {}
     first: dict[str, float] = {}

@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         REGENERATE,
         action="store_true",
-        help="write the golden texts anew; runs just the tests that use them",
+        help="rewrite the golden texts; runs just the tests that use them",
     )
     group.addoption(
         "--independence",

@@ -328,7 +328,7 @@ def test_what_sweeps_counted() -> None:
 
 
 def test_measured_and_counted_figures() -> None:
-    """Those that stand outside of tables, of results that the repository has."""
+    """Those outside of tables, of results that the repository has."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     frozen = json.loads((ROOT / "benchmarks" / "results" / "frozen_models.json").read_text(encoding="utf-8"))
     ratios = [row["optimized"] for row in rows_with(frozen, "optimized")]

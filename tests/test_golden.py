@@ -71,5 +71,5 @@ def test_one_name_does_not_stand_for_two_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "../graph", "/graph", "a//b", "a b", ".hidden"])
 def test_a_name_stays_inside_the_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="is no name for a golden file"):
+    with pytest.raises(ValueError, match="is not a name for a golden file"):
         GoldenTexts(tmp_path)(name, "text")

@@ -1,4 +1,4 @@
-"""The package stands on its own: it never calls PyTorch's TorchScript. And the checks of that can fail."""
+"""The package never calls PyTorch's TorchScript. And the checks of that can fail."""
 
 from __future__ import annotations
 
@@ -151,14 +151,14 @@ def test_the_names_that_are_closed_exist() -> None:
 
 
 def in_package(source: str, **names: Any) -> Callable[..., Any]:
-    """The function ``f`` of ``source``, compiled as though it stood in a file of the package."""
+    """The function ``f`` of ``source``, compiled as if it were in a file of the package."""
     module: dict[str, Any] = {"torch": torch, **names}
     exec(compile(source, str(Path(rekindle.__file__).parent / "passes" / "imagined.py"), "exec"), module)
     return module["f"]
 
 
 def message(line: int, what: str) -> str:
-    return f"rekindle/passes/imagined.py:{line} calls {what}: the package does not stand on TorchScript"
+    return f"rekindle/passes/imagined.py:{line} calls {what}: the package does not use TorchScript"
 
 
 @torch.jit.ignore
@@ -199,7 +199,7 @@ def test_torchscript_called_from_the_package_is_caught(call: str, what: str) -> 
         f()
     told, _, rest = str(caught.value).partition(what)
     assert told == "rekindle/passes/imagined.py:2 calls "
-    assert rest.endswith(": the package does not stand on TorchScript")
+    assert rest.endswith(": the package does not use TorchScript")
 
 
 @pytest.mark.parametrize(

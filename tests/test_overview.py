@@ -1,6 +1,6 @@
-"""TorchScript's technical overview, its programs and its graphs, held against what is compiled here.
+"""TorchScript's technical overview, its programs and its graphs, compared with what is compiled here.
 
-The graph texts of the overview were written by releases long gone. Each stands here as today's compilers spell it, with
+The graph texts of the overview were written by releases long gone. Each is here as today's compilers spell it, with
 a note of what was changed and why; the golden file beside it is what the printer writes, the notes on top. Elsewhere:
 the tree of ``z.sigmoid() - (x + y)`` and the tokens of a block in tests/syntax, the instructions of the LSTM cell in
 tests/runtime.
@@ -23,7 +23,7 @@ from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.text.schema_parser import parse_schema
 from tests.support.golden import GoldenTexts
-from tests.support.oracle import normalise, script_with_torch
+from tests.support.oracle import normalize, script_with_torch
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ graph(%a : Tensor,
             "Dynamic is Tensor: the type was renamed.",
             "A condition is a bool: a Tensor becomes one by aten::Bool, which did not exist.",
             "The three constants 1 are one: constants are pooled.",
-            "A closing brace behind the first block is gone: it was left over from an older syntax.",
+            "A closing brace after the first block is gone: it was left over from an older syntax.",
         ),
         ((*TENSORS, torch.tensor(True)), (*TENSORS, torch.tensor(False))),
     ),
@@ -154,7 +154,7 @@ graph(%i : int):
   return (%result)
 """,
         (
-            "The overview tells this graph in words: one output, the root in one branch, prim::Uninitialized in the",
+            "The overview describes this graph in words: one output, the root in a branch, prim::Uninitialized in the",
             "other; the print is gone, as nothing reaches it.",
         ),
         ((4,), (0,)),
@@ -167,7 +167,7 @@ graph(%x : float):
   %1 : float = aten::mul(%pi, %x)
   return (%1)
 """,
-        ("The overview tells it in words: math.pi becomes a constant of the graph.",),
+        ("The overview describes it in words: math.pi becomes a constant of the graph.",),
         ((2.0,),),
     ),
     "lstm_cell": Example(
@@ -258,11 +258,11 @@ def example(request: pytest.FixtureRequest) -> Example:
 
 
 def test_graph_is_the_overviews(example: Example) -> None:
-    assert normalise(str(rekindle.script(example.program).graph)) == normalise(example.graph)
+    assert normalize(str(rekindle.script(example.program).graph)) == normalize(example.graph)
 
 
 def test_graph_is_that_of_torch_jit_today(example: Example) -> None:
-    assert normalise(example.graph) == normalise(str(script_with_torch(example.program).graph))
+    assert normalize(example.graph) == normalize(str(script_with_torch(example.program).graph))
 
 
 def test_printed_graph(example: Example, golden: GoldenTexts) -> None:
@@ -293,8 +293,8 @@ def test_exit_transform_means_the_same() -> None:
 
 
 def test_with_statements_have_blocks_while_exits_are_transformed(golden: GoldenTexts) -> None:
-    """The body and the prim::Exit each stand in a block of a prim::With; then all is as before. As in the overview,
-    nothing behind the statement reads what its body computes."""
+    """The body and the prim::Exit are each in a block of a prim::With; then all is as before. As in the overview,
+    nothing after the statement reads what its body computes."""
     graph = parse_graph(EXAMPLES["with_statement"].graph.replace("return (%y.1)", "return (%mult.1)"))
     before = str(graph)
     wrap_with_bodies(graph.block)
@@ -309,10 +309,10 @@ def test_raise() -> None:
 
 
 def test_refinement_survives_the_exit_transform(golden: GoldenTexts, capsys: pytest.CaptureFixture[str]) -> None:
-    """Behind a continue that took None with it, x is an int; were exits transformed earlier, an Optional[int]."""
+    """After a continue that took None with it, x is an int; were exits transformed earlier, an Optional[int]."""
     compiled = rekindle.script(programs.refined)
     text = str(compiled.graph)
-    assert normalise(text) == normalise(str(script_with_torch(programs.refined).graph))
+    assert normalize(text) == normalize(str(script_with_torch(programs.refined).graph))
     assert _type_printed(text) == "int"
     assert _type_printed(str(rekindle.script(programs.refined_rearranged).graph)) == "int?"
     golden("overview/refined", _without_folders(compiled.graph))
@@ -326,7 +326,7 @@ def test_refinement_survives_the_exit_transform(golden: GoldenTexts, capsys: pyt
 def test_fork_and_wait(golden: GoldenTexts) -> None:
     compiled = rekindle.script(programs.forked)
     text = str(compiled.graph)
-    assert normalise(text) == normalise(str(script_with_torch(programs.forked).graph))
+    assert normalize(text) == normalize(str(script_with_torch(programs.forked).graph))
     assert str(parse_graph(text)) == text
     golden("overview/forked", _without_folders(text))
     expected = (programs.arithmetic(*TENSORS), TENSORS[0] - TENSORS[1])

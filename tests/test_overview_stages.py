@@ -1,7 +1,7 @@
-"""The LSTM cell of TorchScript's technical overview on its way through the executor, held against the overview's graphs
-and against what torch.jit makes of it today.
+"""The LSTM cell of TorchScript's technical overview on its way through the executor, compared with the overview's
+graphs and against what torch.jit makes of it today.
 
-The overview tells of tensors their dtypes and ranks; today's printers add whether a gradient is needed, and the device.
+The overview prints dtypes and ranks of tensors; today's printers add whether a gradient is needed, and the device.
 The golden files have all of it.
 """
 
@@ -40,7 +40,7 @@ from rekindle.passes import (
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
 from tests.support.golden import GoldenTexts
-from tests.support.oracle import normalise, script_with_torch
+from tests.support.oracle import normalize, script_with_torch
 from tests.test_overview import EXAMPLES
 
 INPUTS = (
@@ -61,7 +61,7 @@ graph(%x : Float(*, *),
 
 _UNTYPED = EXAMPLES["lstm_cell"].graph
 
-SPECIALISED = _TYPED_INPUTS + _UNTYPED.partition("):\n")[2]
+SPECIALIZED = _TYPED_INPUTS + _UNTYPED.partition("):\n")[2]
 
 WITH_CONSTANT_CHUNK = f"""{_TYPED_INPUTS}\
   %8 : int = prim::Constant[value=1]()
@@ -95,14 +95,14 @@ WITH_CONSTANTS_PROPAGATED = re.sub(
 )
 
 
-def specialise(graph: Graph) -> None:
-    """Tell the inputs of the graph what an argument specification knows: everything but sizes and strides."""
+def specialize(graph: Graph) -> None:
+    """Set the types of the graph's inputs to those of an argument specification: everything but sizes and strides."""
     for value, tensor in zip(graph.inputs, INPUTS, strict=True):
         value.set_type(TensorType.of(tensor).with_rank_only())
 
 
 def require_gradients(graph: Graph) -> None:
-    """Tell those inputs that are weights that they need gradients."""
+    """Set the types of those inputs that are weights to need gradients."""
     for value in list(graph.inputs)[3:]:
         assert isinstance(value.type, TensorType)
         value.set_type(replace(value.type, requires_grad=True))
@@ -171,15 +171,15 @@ def preserve(graph: Graph) -> None:
 
 
 STAGES: dict[str, tuple[Callable[[Graph], None], str, tuple[str, ...]]] = {
-    "specialised": (
-        specialise,
-        SPECIALISED,
-        ("As in the overview; the types of inputs tell devices and gradients too.",),
+    "specialized": (
+        specialize,
+        SPECIALIZED,
+        ("As in the overview; the types of inputs have devices and gradients too.",),
     ),
     "with_constants_propagated": (
         propagate,
         WITH_CONSTANTS_PROPAGATED,
-        ("The overview shows it together with the next stage; here each stands by itself.",),
+        ("The overview shows it together with the next stage; here each is separate.",),
     ),
     "with_constant_chunk": (canonicalise, WITH_CONSTANT_CHUNK, ("Node for node as in the overview.",)),
     "after_derivative_preserving_passes": (
@@ -200,15 +200,15 @@ def graph_at(name: str) -> Graph:
     raise KeyError(name)
 
 
-def normalised(text: str) -> list[str]:
+def normalized(text: str) -> list[str]:
     """The graph in normal form, with the types of tensors, which the normal form leaves out."""
-    return normalise(text.replace("Float(*, *)", "Matrix").replace("Float(*)", "Row"))
+    return normalize(text.replace("Float(*, *)", "Matrix").replace("Float(*)", "Row"))
 
 
 @pytest.mark.parametrize("name", STAGES)
 def test_graph_is_the_overviews(name: str) -> None:
     text = print_graph(graph_at(name), ranges=False, verbosity=1)
-    assert normalised(text) == normalised(STAGES[name][1])
+    assert normalized(text) == normalized(STAGES[name][1])
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -228,7 +228,7 @@ def test_differentiable_graph_is_the_overviews(golden: GoldenTexts) -> None:
     graph = graph_at("after_derivative_preserving_passes")
     require_gradients(graph)
     PassManager().run(graph, [CreateDifferentiableGraphs()])
-    assert normalised(print_graph(graph, ranges=False, verbosity=1)) == normalised(DIFFERENTIABLE)
+    assert normalized(print_graph(graph, ranges=False, verbosity=1)) == normalized(DIFFERENTIABLE)
     note = "# Node for node as in the overview, the order of the inputs included.\n"
     golden("overview/lstm_cell_differentiable", f"{note}\n{print_graph(graph, ranges=False)}")
 
@@ -250,7 +250,7 @@ def test_last_graph_is_that_of_torch_jit_today() -> None:
         function(*INPUTS)
         text = str(function.graph_for(*INPUTS))
     ours = print_graph(graph_at("after_derivative_preserving_passes"), ranges=False, verbosity=1)
-    assert normalised(re.sub(r", (requires_grad=\d|device=cpu)", "", text)) == normalised(ours)
+    assert normalized(re.sub(r", (requires_grad=\d|device=cpu)", "", text)) == normalized(ours)
 
 
 @contextmanager

@@ -141,8 +141,14 @@ _PROSE: Final = [(re.compile(pattern, re.IGNORECASE), term) for pattern, term in
 IR_TEXT: Final = re.compile(r"^\s*(%|=|call |define |declare |store |br |ret )")
 """Lines of LLVM IR in the strings of code generators: names of registers are not prose."""
 
-COMPILED: Final = {"rekindle/transforms/vmap/rules/backward_ops.py"}
-"""Files of TorchScript source in strings, whose names are identifiers."""
+EXEMPT: Final = {
+    "rekindle/transforms/vmap/rules/backward_ops.py": "TorchScript source in strings, whose names are identifiers",
+    "tests/test_vocabulary.py": "the words that are not to be written",
+}
+"""Files whose texts are not checked, with the reason."""
+
+FOLDERS: Final = ("rekindle", "tests", "benchmarks", "examples")
+"""Folders whose docstrings, comments and messages are checked."""
 
 
 def _texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -170,15 +176,18 @@ def _idioms(text: str) -> Iterator[tuple[int, str]]:
                 yield number, f"{found[0]!r}: write {term}"
 
 
-def _is_checked(path: Path) -> bool:
-    return path.relative_to(PACKAGE.parent).as_posix() not in COMPILED
+def _files_of(folder: str) -> Iterator[Path]:
+    """The Python files of a folder whose texts are checked."""
+    for path in sorted((PACKAGE.parent / folder).rglob("*.py")):
+        if path.relative_to(PACKAGE.parent).as_posix() not in EXEMPT:
+            yield path
 
 
-def test_prose_of_the_package() -> None:
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_prose_of_code(folder: str) -> None:
     assert [
         f"{path.relative_to(PACKAGE.parent)}:{first + line}: {problem}"
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if _is_checked(path)
+        for path in _files_of(folder)
         for first, text in _texts(path)
         if " " in text.strip()
         for line, problem in _idioms(text)
@@ -227,8 +236,7 @@ def test_functions_begin_with_an_imperative() -> None:
     help_of_the_command = {"rekindle/cli/main.py: cli"}  # its help text: what the command is
     found = [
         f"{path.relative_to(PACKAGE.parent).as_posix()}: {node.name}"
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if _is_checked(path)
+        for path in _files_of("rekindle")
         for node, text in _functions(path)
         if text.split()[0] in _NOT_IMPERATIVE or not _VERB.fullmatch(text.split()[0].rstrip(","))
     ]

@@ -61,7 +61,7 @@ CASES: Final[tuple[ModuleCase, ...]] = (
 
 
 class Incomplete(Exception):
-    """A package is missing or of another version, or a library offers what is no case."""
+    """A package is missing or of another version, or a library has modules without a case."""
 
 
 def case_named(title: str) -> ModuleCase:
@@ -102,7 +102,7 @@ def check_complete(libraries: set[str]) -> None:
             available, excluded = _available(library), {each.name for each in library.excluded}
             covered = library.covered() & available if library.name == "torch.nn" else library.covered()
             if unlisted := available - covered - excluded:
-                raise Incomplete(f"{library.name} offers what is no case: {', '.join(sorted(unlisted))}")
+                raise Incomplete(f"{library.name} has modules without a case: {', '.join(sorted(unlisted))}")
             if gone := (covered | excluded) - available:
                 raise Incomplete(f"{library.name} does not offer: {', '.join(sorted(gone))}")
 

@@ -129,9 +129,9 @@ def _findings(rows: Sequence[Row]) -> dict[str, list[str]]:
         "rekindle refuses what torch.jit takes": of("rekindle", lambda peer: peer.error, if_other_works=True),
         "rekindle refuses": of("rekindle", lambda peer: peer.error),
         "torch.jit refuses": of("torch.jit", lambda peer: peer.error),
-        "rekindle answers otherwise than eager": of("rekindle", lambda peer: peer.differs),
-        "torch.jit answers otherwise than eager": of("torch.jit", lambda peer: peer.differs),
-        "eager answers otherwise in its second call": of("eager", lambda peer: peer.differs),
+        "rekindle differs from eager": of("rekindle", lambda peer: peer.differs),
+        "torch.jit differs from eager": of("torch.jit", lambda peer: peer.differs),
+        "eager differs in its second call": of("eager", lambda peer: peer.differs),
     }
 
 

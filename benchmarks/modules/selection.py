@@ -21,7 +21,7 @@ def chosen(named: str = "", every: int = 1) -> Chosen:
     them, each in all of its modes.
 
     Raises:
-        Incomplete: a package of theirs is missing, or a library of theirs offers what is no case.
+        Incomplete: a package of theirs is missing, or a library of theirs has modules without a case.
     """
     cases = [case for case in CASES if any(part in case.title for part in named.split("|"))][::every]
     libraries = {case.library for case in cases}

@@ -95,7 +95,7 @@ _ACTIVATIONS: Final[dict[str, tuple[Any, ...]]] = {
     "Unflatten": (1, (16, 16)),
 }
 
-# ---------------------------------------------------------------------------------- convolution, pooling, normalisation
+# ---------------------------------------------------------------------------------- convolution, pooling, normalization
 
 _SPATIAL: Final = (
     *(_layer(f"Conv{n}d", c, 2 * c, 3, padding=1, on=BY_RANK[f"{n}d"]) for n, c in ((1, 16), (2, 16), (3, 8))),

@@ -119,7 +119,7 @@ class Decoder(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """A layer of Whisper's encoder: normalisation first, no mask, keys without a bias."""
+    """A layer of Whisper's encoder: normalization first, no mask, keys without a bias."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ NETWORKS: Final = (
 def prepared(network: Network) -> tuple[nn.Module, tuple[Tensor, ...]]:
     """Return the network in evaluation mode and its arguments, from a seed.
 
-    Statistics of batch normalisations are those of random batches, as in a trained network: numbers neither vanish nor
+    Statistics of batch normalizations are those of random batches, as in a trained network: numbers neither vanish nor
     grow from layer to layer.
     """
     torch.manual_seed(0)

@@ -14,7 +14,7 @@ intercepts, with all that it calls, outside the mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
@@ -36,7 +36,7 @@ def is_sole_function_mode() -> bool:
 
 def may_read_default_device(graph: Graph) -> bool:
     """Return whether the results of ``graph`` may depend on the default device."""
-    return any(_may_read(node) for node in _nodes_of(graph))
+    return any(_may_read(node) for node in graph.all_nodes_with_subgraphs())
 
 
 def _may_read(node: Node) -> bool:
@@ -45,14 +45,6 @@ def _may_read(node: Node) -> bool:
     assert node.operator is not None
     names = [argument.name for argument in node.operator.schema.arguments]
     return isinstance(node.inputs[names.index("device")].type, (OptionalType, NoneType))
-
-
-def _nodes_of(graph: Graph) -> Iterator[Node]:
-    for node in graph.all_nodes():
-        yield node
-        for held in node.attributes.values():
-            if isinstance(held, Graph):
-                yield from _nodes_of(held)
 
 
 def run_outside(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:

@@ -350,6 +350,13 @@ class Graph:
         """Return the nodes of all blocks, nested ones included."""
         return self.block.all_nodes()
 
+    def all_nodes_with_subgraphs(self) -> Iterator[Node]:
+        """Yield the nodes of all blocks, and after each node those of the graphs in its attributes."""
+        for node in self.all_nodes():
+            yield node
+            for subgraph in subgraphs_of(node):
+                yield from subgraph.all_nodes_with_subgraphs()
+
     def find_nodes(self, kind: str) -> list[Node]:
         """Return every node of a kind, in every block."""
         found: list[Node] = []
@@ -636,6 +643,11 @@ class Graph:
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the object in IPython on a terminal."""
         printer.text(str(self))
+
+
+def subgraphs_of(node: Node) -> list[Graph]:
+    """Return the graphs in the attributes of ``node``."""
+    return [attribute for attribute in node.attributes.values() if isinstance(attribute, Graph)]
 
 
 def _copy_attribute(attribute: AttributeValue) -> AttributeValue:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, subgraphs_of
 from rekindle.ir.graph_function import GraphFunction, called_function, stored_program
 from rekindle.ir.verifier import verify
 from rekindle.runtime.interpreter.code import Code
@@ -143,7 +143,7 @@ def graphs_of(record: GraphFunction, *, only_loaded: bool = False) -> list[Graph
             callee = called_function(node)
             if callee is not None and (callee.is_loaded if only_loaded else callee.is_defined):
                 pending.append(callee.graph)
-            pending.extend(held for held in node.attributes.values() if isinstance(held, Graph))
+            pending.extend(subgraphs_of(node))
     return list(seen)
 
 

@@ -1,6 +1,6 @@
 """Random programs that write through views, containers and objects, as source text.
 
-A variable's first letter tells its type: t Tensor of shape [2, 2], r Tensor of shape [2], w List[Tensor], n
+A variable's first letter is its type: t Tensor of shape [2, 2], r Tensor of shape [2], w List[Tensor], n
 List[List[Tensor]], d Dict[str, Tensor], p Tuple[Tensor, List[Tensor]], o Optional[Tensor], c Box, f Future[Tensor].
 Lists and dicts are never empty, so that nothing fails, and every shape fits.
 """

@@ -1,4 +1,4 @@
-"""What may share memory, rule by rule: what must be told, and what need not be feared."""
+"""Alias rules, one by one: values that may share memory, and values that must not."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ graph(%x : Tensor, %y : Tensor, %n : int, %d : float, %off : bool):
         ("c", "sizes", "apart"),
         ("e", "out", "same"),
         ("x", "out", "apart"),
-        ("typed", "f", "same"),  # a composite: its schema does not tell
+        ("typed", "f", "same"),  # a composite: its schema does not say
         ("typed", "x", "same"),
         ("typed", "a", "apart"),
         ("dropped", "g", "same"),
@@ -356,7 +356,7 @@ graph(%c : bool, %n : int, %x : Tensor):
         ("f", "d", "same"),
         ("f", "h", "same"),
         ("g", "d", "same"),
-        ("g", "h", "same"),  # what one turn returns the next one gets
+        ("g", "h", "same"),  # a result of one iteration is an input of the next
         ("d", "h", "apart"),
         ("r", "q", "same"),
         ("s", "p", "same"),
@@ -527,7 +527,7 @@ def _object_graph() -> Graph:
         ("made", "a", "in"),
         ("made", "theirs", "apart"),
         ("of_theirs", "x", "same"),
-        ("of_theirs", "c", "same"),  # whose objects know which others nobody can tell
+        ("of_theirs", "c", "same"),  # it is unknown to which objects its instances refer
         ("of_theirs", "a", "apart"),
     ],
 )
@@ -591,7 +591,7 @@ def test_constants() -> None:
     assert named.relation("base", "other") == "apart"
     assert named.relation("base", "list") == "in"
     assert named.relation("other", "list") == "apart"
-    assert named.relation("base", "x") == "same"  # whoever made the constant may pass it
+    assert named.relation("base", "x") == "same"  # the code that made the constant may pass it
     assert named.relation("none", "x") == "apart"
     assert all(named.db.outlives_call(named.value(name)) for name in ("base", "x", "list"))
     assert not named.db.escapes(named.value("base"))

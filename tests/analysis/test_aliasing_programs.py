@@ -81,7 +81,7 @@ def _check_writes(db: AliasDb, graph: Graph, seen: Watcher) -> None:
 
 
 def _state(result: Any, arguments: list[Any]) -> list[Any]:
-    """What can be told from outside once a call is over: all values, and which are one."""
+    """What a caller can observe after a call: all values, and which of them are one object."""
     parts = [part for part in walk([result, arguments]) if not isinstance(part, (tuple, bool, str))]
     numbers: dict[int, int] = {}
     found: list[Any] = []

@@ -1,6 +1,6 @@
 """No operator runs on tensors while programs are compiled, neither on real ones nor on such without data.
 
-Every program of the two corpora is compiled for its arguments: scripted, inlined, optimised, specialised and planned,
+Every program of the two corpora is compiled for its arguments: scripted, inlined, optimized, specialized and planned,
 under a mode that counts the calls of operators. So are its derivatives, forward and reverse, as programs and as the
 backward graphs that PyTorch's autograd is given, and the program for a batch. What is allowed:
 

@@ -1,4 +1,4 @@
-"""Where values die: along a line, in branches, in and behind loops."""
+"""Last uses of values: in straight-line code, in branches, in loops and after them."""
 
 from __future__ import annotations
 

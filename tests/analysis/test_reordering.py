@@ -37,7 +37,7 @@ graph(%x : Tensor, %y : Tensor, %n : int, %s : str, %c : bool):
 
 
 def _check_move(named: Named, could: bool, did: bool, before: list[str], at: int, moved: list[str] | None) -> None:
-    """``moved`` stand at place ``at`` of the order, and the others as before; None: nothing has moved."""
+    """The position of ``moved`` in the order is ``at``, and the others as before; None: nothing has moved."""
     after = named.order()
     assert could == did == (moved is not None)
     if moved is None:
@@ -189,7 +189,7 @@ graph(%x : Tensor, %n : int, %s : str, %c : bool, %o : Any):
         ("prim::Print", "written", False),  # if it raises, the text was printed
         ("prim::Print", "fresh", False),
         ("python", "own", False),
-        ("prim::If", "written", False),  # whoever catches the error sees what was written
+        ("prim::If", "written", False),  # an ``except`` block sees what was written
         ("prim::If", "fresh", True),
         ("prim::If", "list", True),
     ],
@@ -273,10 +273,10 @@ graph(%x : Tensor, %y : Tensor, %n : int):
 @pytest.mark.parametrize(
     ("node", "can_cross"),
     [
-        ("p", True),  # that it was computed, nobody can tell
+        ("p", True),  # its computation cannot be observed
         ("v", True),  # the rest of the program does not read it
         ("v2", True),
-        ("w", False),  # the caller sees it, whoever goes on
+        ("w", False),  # the caller sees it, whichever branch runs
         ("w2", False),
         ("u", False),  # captured
         ("u2", False),

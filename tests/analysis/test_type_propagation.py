@@ -1,4 +1,4 @@
-"""What is told of tensors before a graph runs, beside what they are when it does."""
+"""Types of tensors that are inferred before a graph runs, compared with those at run time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def known(*sizes: int | None, dtype: torch.dtype = torch.float32, grad: bool | N
 
 
 def texts(graph_text: str, types: list[Type | None], **options: Any) -> dict[str, str]:
-    """What is told of each tensor of a graph, by its name; nothing of those of which nothing is known."""
+    """The type inferred for each tensor of a graph, by its name; tensors of which nothing is known are omitted."""
     graph = parse_graph(graph_text.lstrip())
     types_of = propagate_types(graph, types, **options)
     told = {value: type for value, type in types_of.items() if isinstance(type, TensorType) and type != TENSOR}
@@ -441,7 +441,8 @@ def _coarser(type: Type | None, choose: random.Random) -> Type | None:
 
 
 def check_run(graph: Graph, arguments: list[Any], seed: int) -> int:
-    """Run ``graph``, and compare what is told of its values with what they are; returns how much was told."""
+    """Run ``graph``, and compare the inferred types of its values with the values. Returns the number of inferred
+    facts."""
     types: list[Type | None] = [
         replace(TensorType.of(argument), strides=None) if isinstance(argument, torch.Tensor) else None
         for argument in arguments
@@ -506,7 +507,7 @@ def test_beside_runs_of_operators(tmp_path: Path, shard: int) -> None:
 
 
 def test_a_dtype_that_is_not_known_is_not_guessed() -> None:
-    """PyTorch crashes on numbers that are no dtype."""
+    """PyTorch crashes on numbers that denote no dtype."""
     graph = parse_graph(
         """
 graph(%x : Float(2, 2), %dtype : int, %no : bool):

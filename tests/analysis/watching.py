@@ -17,7 +17,7 @@ Place = Hashable
 
 
 class Later:
-    """A future whose graph runs when somebody waits for it, or before."""
+    """A future whose graph runs when a caller waits for it, or before."""
 
     def __init__(self, run: Any) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""``rekindle.bisect``, held against passes that are wrong on purpose."""
+"""``rekindle.bisect``, tested on passes that are wrong on purpose."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def test_torch_jit_keeps_the_same_attributes(name: str) -> None:
         torch.jit.save(torch.jit.freeze(torch.jit.script(make().eval())), buffer)
         theirs = attributes(rekindle.load(buffer.getvalue()))
     except (RuntimeError, ValueError):
-        theirs = ["it cannot be told"]
+        theirs = ["it is not recorded"]
     assert (theirs != remaining) == (name in TORCH_JIT_DIFFERS), theirs
 
 

@@ -27,7 +27,7 @@ def random_statistics(module: nn.Module) -> nn.Module:
 
 
 class FrozenNorm(nn.Module):
-    """The normalisation of backbones for detection: a product and a sum."""
+    """The normalization of backbones for detection: a product and a sum."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ PAIRS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
         (3, 4, 7, 6),
     ),
     "transposed 3d": (lambda: nn.Sequential(nn.ConvTranspose3d(2, 4, 2), nn.BatchNorm3d(4)), (3, 2, 4, 5, 6)),
-    "linear behind flatten": (
+    "linear after flatten": (
         lambda: nn.Sequential(nn.Flatten(), nn.Linear(6, 5), nn.BatchNorm1d(5)),
         (4, 2, 3),
     ),
@@ -106,7 +106,7 @@ def same(found: Tensor, expected: Tensor) -> None:
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("way", ["script", "trace"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_normalisations_fold(name: str, way: str, dtype: torch.dtype) -> None:
+def test_normalizations_fold(name: str, way: str, dtype: torch.dtype) -> None:
     make, shape = PAIRS[name]
     torch.manual_seed(1)
     module = random_statistics(make()).to(dtype)
@@ -181,8 +181,8 @@ def test_sums_and_products_fold() -> None:
         same(frozen(x), module(x))
 
 
-def test_normalisation_by_a_product_and_a_sum() -> None:
-    """The first convolution does not tell that there is a batch; behind it everything has one."""
+def test_normalization_by_a_product_and_a_sum() -> None:
+    """The first convolution does not show that there is a batch; after it everything has one."""
     torch.manual_seed(5)
     module = network(FrozenNorm).eval()
     frozen = rekindle.freeze(rekindle.script(module))

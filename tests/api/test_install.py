@@ -57,7 +57,7 @@ class Net(torch.nn.Module):
         return scaled(x)
 
     @torch.jit.ignore
-    def told(self, x: torch.Tensor) -> torch.Tensor:
+    def described(self, x: torch.Tensor) -> torch.Tensor:
         return x.clone()
 
     @jit.unused
@@ -67,8 +67,8 @@ class Net(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if torch.jit.is_scripting():
             future: torch.jit.Future[torch.Tensor] = torch.jit.fork(scaled, self.linear(x))
-            return self.told(torch.jit.wait(future)) + self.width
-        return self.told(scaled(self.linear(x))) + self.width
+            return self.described(torch.jit.wait(future)) + self.width
+        return self.described(scaled(self.linear(x))) + self.width
 """
 
 
@@ -146,8 +146,8 @@ def test_freezing_goes_through() -> None:
         compiled = torch.jit.script(torch.nn.Linear(2, 2).eval())
         frozen = torch.jit.freeze(compiled)
         torch.jit.run_frozen_optimizations(frozen)
-        optimised = torch.jit.optimize_for_inference(compiled)
-    for module in (frozen, optimised):
+        optimized = torch.jit.optimize_for_inference(compiled)
+    for module in (frozen, optimized):
         assert isinstance(module, rekindle.ScriptModule)
         assert list(module.parameters()) == []
 

@@ -89,14 +89,14 @@ class Counts(nn.Module):
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "a residual network": (network, (2, 3, 65, 70)),
-    "normalised by products and sums": (lambda: network(FrozenNorm), (2, 3, 65, 70)),
+    "normalized by products and sums": (lambda: network(FrozenNorm), (2, 3, 65, 70)),
     "views": (Views, (2, 3, 64, 64)),
     "additions": (Ways, (2, 3, 48, 64)),
     "a perceptron": (lambda: nn.Sequential(nn.Linear(256, 300), nn.ReLU(), nn.Linear(300, 300)), (70, 256)),
 }
 
 
-def optimised(name: str) -> tuple[nn.Module, rekindle.ScriptModule, Tensor]:
+def optimized(name: str) -> tuple[nn.Module, rekindle.ScriptModule, Tensor]:
     make, shape = MODULES[name]
     torch.manual_seed(1)
     module = random_statistics(make())
@@ -107,7 +107,7 @@ def optimised(name: str) -> tuple[nn.Module, rekindle.ScriptModule, Tensor]:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_answers(name: str) -> None:
-    module, result, x = optimised(name)
+    module, result, x = optimized(name)
     assert any(kind.startswith("prim::packed_") for kind in kinds(result))
     with torch.no_grad():
         for given in (x, x, x[:1]):
@@ -118,7 +118,7 @@ def test_answers(name: str) -> None:
 
 
 def test_channels_last_images() -> None:
-    module, result, x = optimised("a residual network")
+    module, result, x = optimized("a residual network")
     with torch.no_grad():
         same(result(x.contiguous(memory_format=torch.channels_last)), module(x))
 
@@ -126,7 +126,7 @@ def test_channels_last_images() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_what_onednn_cannot_take(name: str) -> None:
     """Gradients, other dtypes, autocast, vmap, dual tensors: all as without it."""
-    module, result, x = optimised(name)
+    module, result, x = optimized(name)
     a, b = (x.clone().requires_grad_() for _ in range(2))
     result(a).sum().backward()
     module(b).sum().backward()
@@ -147,7 +147,7 @@ def test_what_onednn_cannot_take(name: str) -> None:
 
 
 def test_additions_are_part_of_convolutions() -> None:
-    _, result, _ = optimised("additions")
+    _, result, _ = optimized("additions")
     found = [
         (node.get_string("activation"), bool(node["is_in_place"]), bool(node["may_overwrite"]))
         for node in result.graph.find_nodes("prim::packed_convolution_add")
@@ -184,7 +184,7 @@ def test_what_is_added_has_other_sizes(shape: tuple[int, ...]) -> None:
 
 
 def test_saved_it_is_the_frozen_module() -> None:
-    module, result, x = optimised("a residual network")
+    module, result, x = optimized("a residual network")
     archive = result.save_to_buffer()
     for loaded in (rekindle.load(archive), torch.jit.load(io.BytesIO(archive)), copy.deepcopy(result)):
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""`rekindle.report` tells which operators became machine code, and which did not."""
+"""`rekindle.report` lists the operators that became machine code, and those that did not."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_backward_graphs_count_when_the_block_ends(strategy: str) -> None:
         with rekindle.require_fused(allow=allow):
             f(x, w).sum().backward()
 
-    train()  # what runs once, to learn what follows from the sizes, is no matter
+    train()  # the call that records sizes does not matter
     with pytest.raises(NotFusedError) as caught:
         train()
     assert [(each.what, each.reason) for each in caught.value.blockers] == [

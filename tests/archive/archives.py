@@ -1,4 +1,4 @@
-"""Archives to read in tests: written by PyTorch, taken apart, changed, and put together again."""
+"""Archives to read in tests: written by PyTorch, unpacked, changed, and packed again."""
 
 from __future__ import annotations
 

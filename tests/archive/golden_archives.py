@@ -1,4 +1,4 @@
-"""The golden archives: what lies in ``golden/``, and whether a program answers as its record says."""
+"""The golden archives in ``golden/``, and the comparison of a program's results with its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What archives tell of the places that their texts come from."""
+"""Debug records of archives: the source ranges of their code."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Archives that nineteen releases of PyTorch wrote, and what each release answered when it ran them.
 
 ``golden/make_archives.py`` wrote them, under each release itself. The records are facts about the past: where
-PyTorch of today answers otherwise the record stands, for an archive means what it meant in the release that wrote it.
+PyTorch of today gives another result the record counts, for an archive means what it meant in the release that wrote
+it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TORCH_JIT_DIFFERS: dict[str, str] = {
 }
 """Where ``torch.jit.load`` of today's PyTorch does not give what the release gave."""
 
-NOT_TOLD = "nothing in the archive tells that so old a release wrote it"
+NOT_TOLD = "nothing in the archive shows that so old a release wrote it"
 OVERLOADS = "forward has overloads, which a loaded module lost in the release"
 PACKED = "packed weights were Tensors of the state_dict"
 
@@ -113,7 +114,8 @@ AGAIN: dict[str, tuple[str, set[str]]] = {
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
 def test_torch_jit_reads_what_is_saved_again(archive: GoldenArchive) -> None:
-    """What old archives meant stands in the new ones: ``torch.jit`` itself gives the answers of their releases."""
+    """Archives converted to the current format mean what they meant: ``torch.jit`` returns the results of the old
+    releases."""
 
     def load_again(path: str) -> torch.jit.ScriptModule:
         loaded: torch.jit.ScriptModule = torch.jit.load(io.BytesIO(rekindle.load(path).save_to_buffer()))
@@ -144,6 +146,6 @@ def test_torch_jit_is_a_second_witness(archive: GoldenArchive) -> None:
         warnings.simplefilter("ignore")
         wrong = archive.check(torch.jit.load)
     if archive.name in TORCH_JIT_DIFFERS:
-        assert wrong, "torch.jit answers as the release did: take it off the list"
+        assert wrong, "torch.jit returns what the release returned: remove it from the list"
     else:
         assert not wrong, "\n".join(map(str, wrong))

@@ -1,4 +1,4 @@
-"""What is told of an archive without making any of it."""
+"""What is reported of an archive without loading it."""
 
 import json
 from enum import Enum

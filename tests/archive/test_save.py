@@ -159,7 +159,7 @@ def test_objects_with_a_state_of_their_own():
 
 
 class Walled(tuple):
-    """A tuple that is no sequence, as packages have them."""
+    """A tuple that is not a sequence, as packages have them."""
 
     def __len__(self):
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""Which nodes must stand in a differentiable graph: a line for each operator with a formula.
+"""Which nodes must be in a differentiable graph: a line for each operator with a formula.
 
     nodes: expression
 
 ``nodes`` are kinds, without ``aten::``, that the graph of ``expression * 2`` must hold within differentiable graphs
-after splitting; the ones in brackets are such that kernels can be generated for, so that with fusion they stand in a
+after splitting; the ones in brackets are such that kernels can be generated for, so that with fusion they are in a
 fusion group of one.
 """
 
@@ -208,7 +208,7 @@ t_copy: torch.t_copy(x)
 
 @dataclass(slots=True, frozen=True)
 class Check:
-    """``fusible`` and ``nonfusible`` nodes must stand in differentiable graphs."""
+    """``fusible`` and ``nonfusible`` nodes must be in differentiable graphs."""
 
     expression: str
     nonfusible: tuple[str, ...]

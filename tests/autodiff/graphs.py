@@ -12,7 +12,7 @@ from rekindle.runtime.pipelines import OPTIMIZATION
 
 
 def graph_of(function: Callable[..., Any]) -> Graph:
-    """The graph of ``function``, optimised."""
+    """The graph of ``function``, optimized."""
     graph = rekindle.script(function).graph.copy()
     run_passes(graph, OPTIMIZATION)
     made = graph.outputs[0].node

@@ -1,4 +1,4 @@
-"""Every operator with a formula stands in a differentiable graph, and gives eager's gradients there."""
+"""Every operator with a formula is in a differentiable graph, and gives eager's gradients there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def split_graph(check: Check) -> Graph:
 
 
 def _kinds_in_kernels(graph: Graph) -> set[str]:
-    """What stands in fusion groups, where the subgraphs of differentiable graphs are fused."""
+    """The nodes of fusion groups, where the subgraphs of differentiable graphs are fused."""
     kinds = set()
     for each in graph.find_nodes("prim::DifferentiableGraph"):
         inner = each.get_graph("Subgraph").copy()

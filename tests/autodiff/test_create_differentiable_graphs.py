@@ -1,4 +1,4 @@
-"""Which nodes come to stand in a differentiable graph."""
+"""Which nodes are gathered in a differentiable graph."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ OVERVIEW = """graph(%13 : Float(*, *),
 
 
 def plain(type: Type) -> str:
-    """A type without the device, which the overview does not tell."""
+    """A type without the device, which the overview does not print."""
     return str(replace(type, device=None, requires_grad=None) if isinstance(type, TensorType) else type)
 
 

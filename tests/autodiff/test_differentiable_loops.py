@@ -1,4 +1,4 @@
-"""Loops that stand in a differentiable graph as a whole, with a backward graph that turns the other way."""
+"""Loops that are in a differentiable graph as a whole, with a backward graph that iterates in reverse."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_devices_may_change() -> None:
 
 
 def layers(x: Tensor, w: Tensor, n: int) -> Tensor:
-    """Rows come in at each turn, so that what is added up for ``w`` has other sizes each time."""
+    """Each iteration appends rows, so that the terms of the gradient of ``w`` differ in size."""
     for _ in range(n):
         x = torch.tanh(F.linear(torch.cat([x, w[:1]]), w, w[0]))
     return x
@@ -166,7 +166,7 @@ def vectors(x: Tensor, w: Tensor, n: int) -> Tensor:
 
 @pytest.mark.parametrize("program", [layers, vectors], ids=lambda program: program.__name__)
 def test_what_is_added_up_turn_by_turn(program: Program) -> None:
-    """Gradients of a weight and a bias are computed for many turns at once."""
+    """Gradients of a weight and a bias are computed for many iterations at once."""
     graph = split(program)
     assert not graph.find_nodes("prim::Loop")
     run = callable_of(graph, "f")
@@ -303,7 +303,7 @@ def test_anomaly_mode() -> None:
 
 @pytest.mark.parametrize("program", [recurrence, layers], ids=lambda program: program.__name__)
 def test_autocast(program: Program) -> None:
-    """On the way there, and on the way there only, as is usual."""
+    """In the forward pass only, as is usual."""
     run = callable_of(split(program), "f")
     answers = []
     for function in (run, program):

@@ -1,4 +1,4 @@
-"""Layers whose formulas stand on operators that ask for more than the layers do, as training under a strategy meets
+"""Layers whose formulas use operators that require more than the layers do, as training under a strategy meets
 them."""
 
 from __future__ import annotations

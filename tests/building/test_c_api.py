@@ -223,7 +223,7 @@ def test_libraries_beside_each_other(tmp_path):
 
 
 def test_damaged_weights_of_every_kind(tmp_path):
-    """A file with one other byte, or of another size, is refused, and the process goes on."""
+    """A file with one other byte, or of another size, is refused, and the process continues."""
     module = torch.nn.Linear(3, 4)
     build = rekindle.build(rekindle.script(module), tmp_path, [(torch.ones(2, 3),)])
     library = ctypes.CDLL(str(build.library))

@@ -167,7 +167,7 @@ def test_there_are_no_relations_where_nothing_varies_or_strides_follow_no_rule()
 
 
 GROUPS = {
-    "a normalisation of rows": (
+    "a normalization of rows": (
         """graph(%x : Tensor, %w : Tensor):
   %shape : int[] = prim::Constant[value=[16]]()
   %none : NoneType = prim::Constant()

@@ -53,7 +53,7 @@ def logarithm(x: float, base: float) -> float:
     return math.log(x, base)
 
 
-def neighbours(x: float, y: float) -> list[float]:
+def neighbors(x: float, y: float) -> list[float]:
     return [math.nextafter(x, y), math.copysign(x, y), math.atan2(x, y)]
 
 
@@ -127,7 +127,7 @@ def test_of_one(library_of: Callable[[Any], Any], x: float) -> None:
 @example(2.0, 1.0)
 @_SETTINGS
 def test_of_two(library_of: Callable[[Any], Any], x: float, y: float) -> None:
-    for program in (quotient, rest_of_c, nearest_rest, power, logarithm, neighbours):
+    for program in (quotient, rest_of_c, nearest_rest, power, logarithm, neighbors):
         assert outcome(library_of(program), x, y) == outcome(program, x, y), program
 
 

@@ -48,7 +48,7 @@ class Settings(nn.Module):
 
 
 def test_methods_see_what_others_write(tmp_path):
-    """An attribute is no constant of ``forward`` where another method writes to it."""
+    """An attribute is not a constant of ``forward`` where another method writes to it."""
     x = torch.randn(3)
     examples = {"forward": [(x,)], "set": [(3, 2.0)], "add": [(x,)], "replace": [(x,)]}
     rekindle.build(rekindle.script(Settings()), tmp_path, examples)

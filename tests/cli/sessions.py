@@ -1,7 +1,7 @@
 """The sessions of README.md, ``docs/command_line.md`` and ``docs/doctor.md``, played;
 ``python -m tests.cli.sessions`` writes into the pages what happens.
 
-A session is a block of ``console``: lines behind ``$`` are typed, the others are what comes. All of a page happens in
+A session is a block of ``console``: lines after ``$`` are typed, the others are the output. All of a page happens in
 one folder, in order, after the programs of the page ran there as ``net.py``.
 """
 
@@ -29,7 +29,7 @@ _SESSION = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOT
 
 
 def played(page: str, folder: Path) -> str:
-    """The page, with what really comes behind each line that is typed."""
+    """The page, with the actual output after each line that is typed."""
     program = folder / "net.py"
     program.write_text("\n".join(_PROGRAM.findall(page)), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

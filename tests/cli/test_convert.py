@@ -1,4 +1,4 @@
-"""`rekindle convert` writes an archive anew: in the current format, on other devices."""
+"""`rekindle convert` rewrites an archive: in the current format, on other devices."""
 
 from __future__ import annotations
 

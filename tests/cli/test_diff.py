@@ -1,4 +1,4 @@
-"""`rekindle diff` tells what differs between two archives, and says by its exit code whether anything does."""
+"""`rekindle diff` prints the differences between two archives; its exit code is whether there are any."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_an_archive_that_cannot_be_read(command: Command) -> None:
     assert (done.code, done.out, done.err) == (2, "", "rekindle: error: nothing.pt: No such file or directory\n")
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
     BLUE = 2
 
@@ -141,8 +141,8 @@ class Colour(enum.Enum):
         ([1], [1, 2], "1 items became 2"),
         ({"a": 1}, {"b": 1}, "the keys [\"['a']\"] became [\"['b']\"]"),
         ({"a": 1}, {"a": 2}, "['a']: 1 became 2"),
-        (Colour.RED, Colour.RED, None),
-        (Colour.RED, Colour.BLUE, "RED became BLUE"),
+        (Color.RED, Color.RED, None),
+        (Color.RED, Color.BLUE, "RED became BLUE"),
         (torch.device("cpu"), torch.device("cuda:0"), "device(type='cpu') became device(type='cuda', index=0)"),
         (torch.tensor([1.0, float("nan")]), torch.tensor([1.0, float("nan")]), None),
         (torch.tensor([1.0, 2.0]), torch.tensor([1.25, 3.0]), "float32[2]: 1 of 2 numbers differ, by up to 1"),

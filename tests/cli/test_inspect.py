@@ -1,4 +1,4 @@
-"""`rekindle inspect` tells what an archive holds without loading it."""
+"""`rekindle inspect` prints what an archive holds without loading it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all commands have in common: exit codes, errors in one line, limits, colours, bars."""
+"""What all commands have in common: exit codes, errors in one line, limits, colors, bars."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def at_a_terminal(*arguments: str, **changes: str) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
-def test_colours_at_a_terminal_and_nowhere_else(command: Command) -> None:
+def test_colors_at_a_terminal_and_nowhere_else(command: Command) -> None:
     plain = command("show", "net.pt").out
     assert "\x1b" not in plain
-    coloured = at_a_terminal("show", "net.pt")
-    assert "\x1b[1m# forward" in coloured
-    assert re.search(r"\x1b\[[0-9;]*[39][0-7][;m]", coloured), "there are colours"
+    colored = at_a_terminal("show", "net.pt")
+    assert "\x1b[1m# forward" in colored
+    assert re.search(r"\x1b\[[0-9;]*[39][0-7][;m]", colored), "there are colors"
     # Nothing is wrapped or cut off, though the terminal is narrow.
-    assert ESCAPES.sub("", coloured) == plain
+    assert ESCAPES.sub("", colored) == plain
     without = at_a_terminal("show", "net.pt", NO_COLOR="1")
     assert not re.search(r"\x1b\[[0-9;]*[39][0-7][;m]", without)
 
 
-def test_json_has_no_colours(command: Command) -> None:
+def test_json_has_no_colors(command: Command) -> None:
     assert at_a_terminal("show", "net.pt", "--json") == command("show", "net.pt", "--json").out
 
 
@@ -145,7 +145,7 @@ def test_no_bar_for_quick_work_nor_without_a_terminal(
     ],
 )
 def test_errors_are_one_line(command: Command, folder: Path, arguments: list[str], message: str) -> None:
-    (folder / "text.pt").write_text("this is no archive", encoding="utf-8")
+    (folder / "text.pt").write_text("this is not an archive", encoding="utf-8")
     torch.save({"weight": torch.ones(2)}, "weights.pt")
     done = command(*arguments)
     assert (done.code, done.out, done.err) == (2, "", f"rekindle: error: {message}\n")

@@ -1,4 +1,4 @@
-"""README.md, docs/command_line.md and docs/doctor.md tell what happens; `make pages` writes anew what does."""
+"""README.md, docs/command_line.md and docs/doctor.md show the actual output; `make pages` writes it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rekindle report` calls a method, and tells which machine code ran."""
+"""`rekindle report` calls a method, and prints which machine code ran."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ graph(%x : Tensor, %y : Tensor):
   %e : Tensor = aten::relu(%d)
   return (%e)
 """,
-    "past operators that stand between": """
+    "past operators in between": """
 graph(%x : Tensor, %y : Tensor):
   %a : Tensor = aten::mul(%x, %y)
   %b : Tensor = aten::inner(%x, %y)
   %c : Tensor = aten::relu(%a)
   return (%b, %c)
 """,
-    "what stands between them moves behind": """
+    "operators in between move after them": """
 graph(%x : Tensor, %y : Tensor):
   %a : Tensor = aten::mul(%x, %y)
   %b : Tensor = aten::inner(%a, %y)
@@ -80,7 +80,7 @@ graph(%x : Tensor, %y : Tensor):
   %c : Tensor = aten::add_(%b, %y, %one)
   return (%c)
 """,
-    "views join that nobody sees outside": """
+    "views join that are not used outside": """
 graph(%x : Tensor, %y : Tensor):
   %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()
@@ -122,7 +122,7 @@ graph(%x : Tensor, %c : bool):
   %e : Tensor = aten::sigmoid(%y)
   return (%e)
 """,
-    "products of matrices, with what stands around them": """
+    "products of matrices, with the operators around them": """
 graph(%x : Tensor, %w : Tensor, %v : Tensor, %b : Tensor):
   %wt : Tensor = aten::t(%w)
   %p : Tensor = aten::mm(%x, %wt)
@@ -158,7 +158,7 @@ graph(%x : Tensor, %y : Tensor):
   %b : Tensor = aten::inner(%a, %y)
   return (%b)
 """,
-    "what is known to stand elsewhere, or to be complex, stays": """
+    "tensors known to be on another device, or complex, stay": """
 graph(%x : Float(*, *, device=cuda:0), %y : ComplexFloat(*, *)):
   %a : Tensor = aten::mul(%x, %x)
   %b : Tensor = aten::relu(%a)

@@ -81,7 +81,7 @@ def cases(title: str, dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _without_wrapper(keywords: dict[str, Any]) -> dict[str, Any]:
-    """What a function of ``torch.nn.functional`` hands on to the operator of its name."""
+    """The arguments that a function of ``torch.nn.functional`` passes to the operator of its name."""
     left_out = {"return_indices": False, "stride": None}
     return {name: value for name, value in keywords.items() if name not in left_out or value is not left_out[name]}
 

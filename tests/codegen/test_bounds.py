@@ -1,5 +1,5 @@
-"""Kernels touch nothing but the elements of their tensors: behind each buffer, and in front of it, stands memory that
-nobody may read or write."""
+"""Kernels access only the elements of their tensors: after each buffer, and before it, is memory that
+may not be read or written."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class GuardedTemporaries:
 
 @pytest.fixture
 def temporaries(at_end: bool, monkeypatch: pytest.MonkeyPatch) -> GuardedTemporaries:
-    """What the kernels of a test keep meanwhile is guarded too; those that others have linked are not there."""
+    """Intermediate buffers of a test's kernels are guarded too; kernels that other tests linked are not included."""
     found, products = GuardedTemporaries(at_end), compiled_kernels._products
     monkeypatch.setattr(compiled_kernels, "_KERNELS", {})
     monkeypatch.setattr(compiled_kernels, "_RECIPES", OrderedDict())
@@ -160,7 +160,7 @@ def cases(size: int) -> dict[str, tuple[str, list[Tensor]]]:
         "sums up to each element": (SCAN.replace("DIM", "-1").replace("KIND", "cumsum"), [torch.randn(3, size)]),
         "sums down columns": (SCAN.replace("DIM", "0").replace("KIND", "cumsum"), [torch.randn(3, size)]),
         "groups of channels": (GROUP.replace("GROUPS", "2"), [torch.randn(2, 4, size), *torch.rand(2, 4)]),
-        "kept meanwhile": (LOSS, [torch.randn(3, size)]),
+        "intermediate buffers": (LOSS, [torch.randn(3, size)]),
         "rows of a table": (EMBEDDING, [torch.randn(4, size), torch.tensor([3, 0, 1]), torch.randn(size)]),
         "elements of rows": (select("gather", 1), [torch.randn(2, 5), torch.randint(5, (2, size)), torch.ones(2, 1)]),
         "columns of a table": (

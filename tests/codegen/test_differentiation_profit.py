@@ -39,7 +39,8 @@ def of_three(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
 
 
 class Scaled(nn.Module):
-    """As torch_geometric's ``MessageNorm``: what fuses is parted by norms, whose order is no constant."""
+    """As torch_geometric's ``MessageNorm``: operators that fuse are separated by norms, whose order is not a
+    constant."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tensors put behind one another, by kernels that write each part to its place."""
+"""Concatenations, by kernels that write each part to its place."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A kernel that a process left on disk is loaded by the next one, with the functions that it calls; what was damaged
-there is made anew."""
+there is compiled again."""
 
 from __future__ import annotations
 

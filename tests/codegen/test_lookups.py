@@ -134,7 +134,7 @@ def test_indices_from_the_end() -> None:
 
 @pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (1, 2, 0)])
 def test_indexing_keeps_the_order_in_memory(order: tuple[int, int, int]) -> None:
-    """Of the dimensions behind the first, as PyTorch does, where other lookups give contiguous results."""
+    """Of the dimensions after the first, as PyTorch does, where other lookups give contiguous results."""
     x = torch.randn(4, 5, 6).permute(order)
     for sizes in ((3,), (1,), (2, 3), (1, 2)):
         check(INDEX, x, torch.randint(4, sizes), torch.tensor(2.0))
@@ -237,7 +237,7 @@ def _is_looked_up(text: str) -> bool:
 
 @pytest.mark.parametrize("index", MASKS)
 def test_masks_are_no_lookups(index: str) -> None:
-    """A group with one would never have a kernel, so that what it is made of is followed back to what tells."""
+    """A group with one would never have a kernel, so that its definition is followed back to a value of known kind."""
     assert not _is_looked_up(_picks(index))
 
 

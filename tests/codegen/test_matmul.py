@@ -1,4 +1,5 @@
-"""Products of matrices in kernels: small ones are computed there, with what stands around them; large ones by BLAS."""
+"""Products of matrices in kernels: small ones are computed there, with the operators around them; large ones by
+BLAS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisation of images by channels and by groups of channels, with statistics that are known or their own."""
+"""Normalization of images by channels and by groups of channels, with statistics that are known or their own."""
 
 from __future__ import annotations
 

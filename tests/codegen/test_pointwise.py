@@ -116,7 +116,7 @@ def _compare(case: Case, found: Tensor, expected: Tensor, dtype: torch.dtype, *,
     is_short = dtype in (torch.float16, torch.bfloat16)
     units = UNITS.get(case.name, 3 if case.name in PRODUCTS and is_short else 0)
     if case.name in ABSOLUTE and is_short:
-        units = 1  # what differs by less than it, may be rounded to its neighbour
+        units = 1  # a smaller difference may round to the adjacent number
     atol = ABSOLUTE.get(case.name, 0.0)
     assert_as_eager(found, expected, units, atol=atol if dtype is torch.float32 else atol * 1e-8)
 

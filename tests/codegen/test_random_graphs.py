@@ -58,8 +58,8 @@ class Program:
         return True
 
     def look_up(self, of: str, dim: int, index: Tensor) -> None:
-        """Add what stands at the indices ``index``, a new input, along dimension ``dim``: by ``x[index]`` where that is
-        the first, by ``gather`` where it has as many dimensions as the tensor, else by ``index_select``."""
+        """Add the elements at the indices ``index``, a new input, along dimension ``dim``: by ``x[index]`` where that
+        is the first, by ``gather`` where it has as many dimensions as the tensor, else by ``index_select``."""
         self.input(index)
         at, rank = str(len(self.values) - 1), self.values[int(of)][1].dim()
         if index.dim() == rank and dim != 0:
@@ -75,7 +75,7 @@ class Program:
             self.apply("index_select", [of, dim, at])
 
     def join(self, parts: list[str], dim: int) -> None:
-        """Add the parts put behind one another, if PyTorch can."""
+        """Add the concatenation of the parts, if PyTorch can compute it."""
         try:
             result = torch.cat([self.values[int(each)][1] for each in parts], dim)
         except (RuntimeError, IndexError):

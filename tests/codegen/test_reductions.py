@@ -201,7 +201,7 @@ def test_texts(golden: GoldenTexts) -> None:
         ("short rows, many of them", graph_of(CHAIN, DIMS=[1], KEEP=0), [torch.empty(64, 3), torch.empty(64, 3)]),
         ("what needs the result along the row", graph_of(CENTRED, DIMS=[1]), [x]),
         ("values and places", graph_of(WHERE, DIM=2), [x]),
-        ("what is folded along other dimensions is kept meanwhile", graph_of(LOSS), [x]),
+        ("reductions along other dimensions use intermediate buffers", graph_of(LOSS), [x]),
     ]
     texts = []
     for title, graph, inputs in cases:

@@ -20,7 +20,7 @@ graph(%x : Tensor):
   return (%r)
 """
 
-NORMALISED = """
+NORMALIZED = """
 graph(%x : Tensor):
   %d : int = prim::Constant[value=-1]()
   %n : NoneType = prim::Constant()
@@ -53,6 +53,6 @@ def test_of_one_row() -> None:
 
 
 def test_beside_folds(golden: GoldenTexts) -> None:
-    graph = graph_of(NORMALISED)
+    graph = graph_of(NORMALIZED)
     check(graph, torch.randn(7, 50), tolerance=1e-5)
     golden("codegen/scans", kernel_text(lower(graph, layouts([torch.empty(7, 50)])).kernel))

@@ -1,6 +1,6 @@
 """The kinds of arguments that a program is called with: dtypes, sizes, strides, memory, gradients, modes.
 
-``kinds_of(sample)`` gives functions; each makes the same arguments anew whenever it is called, since a call may write
+``kinds_of(sample)`` gives functions; each makes the same arguments whenever it is called, since a call may write
 to them. Not every program takes every kind: then it fails, in every way of executing it with the same words.
 """
 
@@ -44,7 +44,7 @@ class Kind:
 
 
 Rebuild = Callable[[Tensor, list[Tensor]], Tensor]
-"""Another tensor in the place of one; what stands behind it is put on the list. The same tensor, where the kind does
+"""Another tensor in the place of one; its memory is put on the list. The same tensor, where the kind does
 not concern it."""
 
 
@@ -91,7 +91,7 @@ def _sliced(tensor: Tensor, behind: list[Tensor]) -> Tensor:
 
 
 def _shifted(tensor: Tensor, behind: list[Tensor]) -> Tensor:
-    """One element behind the start of its memory."""
+    """One element after the start of its memory."""
     base = torch.cat([torch.zeros(1, dtype=tensor.dtype), tensor.reshape(-1)])
     behind.append(base)
     return base[1:].view(tensor.shape)
@@ -106,7 +106,7 @@ def _expanded(tensor: Tensor, behind: list[Tensor]) -> Tensor:
 
 
 def _overlapping(tensor: Tensor, behind: list[Tensor]) -> Tensor:
-    """Neighbours in any dimension are neighbours in memory: rows share elements."""
+    """Adjacent elements in any dimension are adjacent in memory: rows share elements."""
     if tensor.dim() < 2 or tensor.numel() == 0:
         return tensor
     base = tensor.reshape(-1).clone()

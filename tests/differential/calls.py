@@ -30,7 +30,7 @@ class Effects:
     error: BaseException | None = None
     printed: str = ""
     arguments: Any = None
-    """The arguments after the call, and whatever memory stood behind them."""
+    """The arguments after the call, and the memory of which they are views."""
     facts: list[Any] = field(default_factory=list)
     """What each tensor of ``result`` is like: dtype, sizes, strides, whether it requires a gradient."""
     sharing: list[int] = field(default_factory=list)
@@ -132,7 +132,7 @@ def _derive(effects: Effects, tensors: Sequence[torch.Tensor], behind: list[torc
 
 
 def _weights(root: torch.Tensor) -> torch.Tensor:
-    """Factors of the elements, no two of them alike: what comes from one element is told from what another gives."""
+    """Factors of the elements, no two of them alike: results of one element differ from those of another."""
     with torch.no_grad():
         return _factors(root.numel(), root.dtype, root.device).reshape(root.shape).clone()
 

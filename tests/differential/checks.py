@@ -48,11 +48,11 @@ class Expected:
     effects: list[Effects]
     """Those of each call."""
     state: dict[str, Any]
-    """Parameters and buffers behind the last of them."""
+    """Parameters and buffers after the last of them."""
 
 
 def expect(subject: Subject, kinds: Sequence[Kind]) -> Expected:
-    """Call ``subject`` in the reference, once for all ways that are held against it."""
+    """Call ``subject`` in the reference, once for all ways that are compared with it."""
     reference = subject.compiled()
     kinds = answered(reference, kinds)
     with REFERENCE.entered(), _filled_memory() if subject.filled else nullcontext():

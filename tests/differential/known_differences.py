@@ -1,4 +1,4 @@
-"""Subjects that answer otherwise when they are optimised, with the reason. The list is strict."""
+"""Subjects whose optimized results differ, with the reason. The list is strict."""
 
 import math
 
@@ -16,7 +16,7 @@ _OTHER_ERROR = (
     " the errors comes first"
 )
 _OTHER_OF_A_GRAPH = (
-    "several operators raise, and those of a differentiable graph stand together: another of the errors comes first"
+    "several operators raise, and those of a differentiable graph run together: another of the errors comes first"
 )
 _GRAPH_OF_EARLIER_CALLS = (
     "an attribute keeps the graph of earlier calls, and a second backward pass through it asks a differentiable graph"

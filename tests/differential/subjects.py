@@ -38,8 +38,8 @@ UNSTEADY = {
     "op.nn.functional.embedding_bag": ("doubled",),
     "op.nn.functional.multi_margin_loss": ("empty",),
 }
-"""Arguments for which PyTorch itself answers differently from call to call: it reads memory that nobody has written to,
-or decides by the last bits what is no matter of the last bits, such as a rank."""
+"""Arguments for which PyTorch itself answers differently from call to call: it reads uninitialized memory,
+or a discrete result, such as a rank, depends on the last bits."""
 
 OPERATOR_CASES, MODULE_CASES = 5, 3
 """How many cases of an operator and of a module are called in the full sweep."""
@@ -55,7 +55,7 @@ class Subject:
     without: tuple[str, ...] = ()
     """Kinds of arguments that begin so are left out: PyTorch answers now this, now that."""
     filled: bool = False
-    """Whether it gives memory that nobody has written to, which is to be filled so that answers can be compared."""
+    """Whether it returns uninitialized memory, which is filled so that results can be compared."""
 
     def __str__(self) -> str:
         return self.name

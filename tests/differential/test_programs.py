@@ -32,7 +32,7 @@ def sampled() -> list[Any]:
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")  # nn.Transformer says so of its own encoder
 @pytest.mark.parametrize(("name", "way"), sampled())
-def test_answers_are_those_without_optimisation(name: str, way: Way) -> None:
+def test_answers_are_those_without_optimization(name: str, way: Way) -> None:
     for subject in of(name):
         expected = expect(subject, sequence(subject, KINDS, subject.name))
         try:

@@ -1,4 +1,4 @@
-"""The ways of executing a program. What the executor can be asked to do stands here once; every test here runs all."""
+"""The ways of executing a program. The options of the executor are listed here once; every test here runs all."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ def _native() -> Iterator[None]:
 
 
 REFERENCE = Way("unoptimized", _unoptimized)
-"""The interpreter, on the graph as it was compiled: what the others are held against."""
+"""The interpreter, on the graph as it was compiled: the reference of the others."""
 
 
 WAYS = (
     *map(_strategy, sorted(STRATEGIES)),
     _with("more_passes", *MORE_PASSES),
-    # Every operator with a formula stands in a graph with a derivative of its own, and in a kernel where there is one.
+    # Every operator with a formula is in a graph with a derivative of its own, and in a kernel where there is one.
     _with("derivatives", CreateDifferentiableGraphs(threshold=1)),
     _with("fused", CanonicalizeOps(), FuseGraph(least=1, alone=True)),
     _with("all", *MORE_PASSES, CreateDifferentiableGraphs(threshold=1), FuseGraph(least=1, alone=True)),
@@ -122,7 +122,7 @@ WAYS = (
 
 
 def forget_plans(compiled: Any) -> None:
-    """Have the next call optimise anew: what was compiled before in this process has plans already."""
+    """Have the next call optimize again: what was compiled before in this process has plans already."""
     if isinstance(compiled, torch.nn.Module):
         modules = [module for module in compiled.modules() if isinstance(module, rekindle.ScriptModule)]
         records = [record for module in modules for record in module.script_type.methods.values()]

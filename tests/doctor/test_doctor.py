@@ -242,7 +242,7 @@ def test_a_broken_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     Path("broken.pt").write_bytes(Path("counter.pt").read_bytes()[:-100])
     Path("counter.pt").unlink()
     code, out = doctor(capsys, ".", "--json")
-    (archive,) = json.loads(out)["archives"]  # what is no archive is none
+    (archive,) = json.loads(out)["archives"]  # other files are not listed
     assert (code, archive["verdict"], archive["reason"]) == (
         1,
         "does not work",

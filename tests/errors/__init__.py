@@ -1,1 +1,1 @@
-"""Wrong programs, and the whole text of what their authors are told."""
+"""Wrong programs, and the whole text of their errors."""

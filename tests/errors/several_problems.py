@@ -1,6 +1,6 @@
 """Programs with several problems that do not depend on each other. ``f`` is compiled, or an instance of ``M``.
 
-A comment ``#! cause`` stands on each line that is to be reported, once for each problem; no other line may be.
+A comment ``#! cause`` is on each line that is to be reported, once for each problem; no other line may be.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ class M(nn.Module):
         return missing  #! undefined name
 """,
     "classes": """
-class Child(dict):  # told where it is used
+class Child(dict):  # reported where it is used
     def __init__(self, n: int):
         self.n = n
 

@@ -1,4 +1,4 @@
-"""Problems gathered while compilation goes on: one is raised as it is, several together."""
+"""Problems gathered while compilation continues: one is raised as it is, several together."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_needs_what_failed_is_no_problem_of_its_own() -> None:
     with diagnostics.recovering():
         raise CascadingError("it needs the other")
     with diagnostics.recovering():
-        raise InternalError("it needs the other, too, and nobody has thought of that")
+        raise InternalError("it needs the other, too")
     with pytest.raises(TypeMismatchError, match="it does not fit"):
         diagnostics.raise_all()
 

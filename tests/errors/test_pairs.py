@@ -1,4 +1,5 @@
-"""Wrong statements of different programs in one function: both are told, whichever comes first, and nothing else."""
+"""Wrong statements of different programs in one function: both are reported, whichever comes first, and nothing
+else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs with several problems: each is told, at its place and with its cause, and nothing else is."""
+"""Programs with several problems: each is reported, at its place and with its cause, and nothing else is."""
 
 from __future__ import annotations
 

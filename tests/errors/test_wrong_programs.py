@@ -1,4 +1,4 @@
-"""What the author of a wrong program is told: the whole text, and never that the compiler broke."""
+"""Errors of wrong programs: the whole text, and never an internal error."""
 
 from __future__ import annotations
 

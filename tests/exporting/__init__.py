@@ -1,1 +1,1 @@
-"""Programs that leave for Export IR."""
+"""Programs exported to Export IR."""

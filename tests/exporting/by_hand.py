@@ -17,7 +17,7 @@ X: Final = torch.ones(3, 4)
 
 @dataclass(frozen=True)
 class ByHand:
-    """A module, the arguments of an example and of the calls behind it, and what PyTorch does not do with it."""
+    """A module, the arguments of an example and of the later calls, and what PyTorch does not do with it."""
 
     make: Callable[[], nn.Module]
     reason: str

@@ -16,14 +16,14 @@ from tests.exporting.probes import Probe
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a probe: "agrees", "refused"; "raises" or "wrong" where a call does; and what there is to tell."""
+    """What came of a probe: "agrees", "refused"; "raises" or "wrong" where a call does; and the details."""
 
     verdict: str
     detail: str = ""
 
 
 def calls_of(probe: Probe) -> list[Sequence[Any]]:
-    """The example, the other calls, and the example twice more: state goes on from call to call."""
+    """The example, the other calls, and the example twice more: state is kept from call to call."""
     return [probe.args, *probe.others, probe.args, probe.args]
 
 

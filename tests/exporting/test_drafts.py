@@ -23,7 +23,7 @@ WAY = "this goes as it does for the example, and raises where a call would go an
 
 
 def draft(program: Any, *args: Any) -> tuple[torch.export.ExportedProgram, DraftWarning]:
-    """The draft and what it tells of itself."""
+    """The draft and its description."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = rekindle.to_exported(rekindle.script(program), args, draft=True)

@@ -48,7 +48,7 @@ def test_a_part_by_its_name() -> None:
 
 
 def test_a_part_that_is_an_interface() -> None:
-    """What class stands behind an interface is known while exporting; its parameters are inputs like others."""
+    """The class that implements an interface is known while exporting; its parameters are inputs like others."""
     module = InterfacePart()
     program = rekindle.to_exported(rekindle.script(module), (torch.ones(3),))
     assert {*program.state_dict} == {*module.state_dict()}

@@ -141,7 +141,7 @@ def chooses(x: Tensor, by: float, times: int, how: str, back: bool) -> Tensor:
     ],
 )
 def test_arguments_that_are_no_tensors_are_constants_with_a_guard(other: tuple[object, ...], guard: str) -> None:
-    """In "call_function": constants stand in the graph; another string or number raises, from a file too."""
+    """In "call_function": constants are arguments in the graph; another string or number raises, from a file too."""
     made = rekindle.to_exported(rekindle.script(chooses), (torch.ones(2), 2.0, 3, "mul", True))
     assert [node.name for node in made.graph.nodes if node.op == "placeholder"] == [
         *("x", "by", "times", "how", "back")
@@ -155,7 +155,7 @@ def test_arguments_that_are_no_tensors_are_constants_with_a_guard(other: tuple[o
 
 
 def test_sizes_with_a_name_are_one_symbol_and_others_are_guarded() -> None:
-    """In "range_constraints": a dimension by its name, wherever it stands; what has no name stays as it was."""
+    """In "range_constraints": a dimension by its name, wherever it occurs; what has no name stays as it was."""
 
     def product(x: Tensor, y: Tensor) -> Tensor:
         return x @ y
@@ -282,7 +282,7 @@ def test_operators_with_several_results_tell_each() -> None:
 
 
 def test_the_smallest_graph_and_constants_in_the_graph() -> None:
-    """In "Graph" and "call_function": a graph is never empty, and constants stand in it as arguments."""
+    """In "Graph" and "call_function": a graph is never empty, and constants are arguments in it."""
     nothing = rekindle.to_exported(rekindle.script(_nothing), ())
     assert [node.op for node in nothing.graph.nodes] == ["output"]
     added = rekindle.to_exported(rekindle.script(_added), (torch.ones(3),))
@@ -298,7 +298,7 @@ def _added(x: Tensor) -> Tensor:
 
 
 def test_graphs_are_graphs_of_fx(program: torch.export.ExportedProgram) -> None:
-    """In the introduction: an interpreter of FX graphs runs the graph as it stands, inputs lifted."""
+    """In the introduction: an interpreter of FX graphs runs the graph as it is, inputs lifted."""
     state = {**program.state_dict, **program.constants}
     lifted = [
         state[spec.target].clone() if spec.target is not None else torch.ones(5, 4)

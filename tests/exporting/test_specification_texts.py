@@ -136,7 +136,7 @@ def test_graphs_have_no_cycles_and_are_programs_of_python(program: ExportedProgr
 
 
 def test_placeholders_are_named_and_tell_what_they_expect(program: ExportedProgram) -> None:
-    """In "placeholder": the target is the name, there is one argument at most, and ``val`` tells shape and dtype."""
+    """In "placeholder": the target is the name, there is one argument at most, and ``val`` has shape and dtype."""
     for graph in graphs(program):
         for node in graph.nodes:
             if node.op == "placeholder":
@@ -152,7 +152,7 @@ def test_placeholders_are_named_and_tell_what_they_expect(program: ExportedProgr
 
 
 def test_numbers_that_only_the_run_tells_are_symbols(program: ExportedProgram) -> None:
-    """In "FakeTensor": a size that is known while exporting is no node, one that is not has a SymInt."""
+    """In "FakeTensor": a size that is known while exporting has no node, one that is not has a SymInt."""
     size = next(node for node in calls(program) if node.target is torch.ops.aten.sym_size.int)
     assert isinstance(size.meta["val"], torch.SymInt)
     assert not isinstance(size.meta["val"].node.expr, int)

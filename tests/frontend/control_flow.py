@@ -108,7 +108,7 @@ OUTSIDE = {
 
 
 def systematic() -> dict[str, str]:
-    """Every pair of exits in every shape, by a name that tells it."""
+    """Every pair of exits in every shape, by a name that describes it."""
     programs: dict[str, str] = {}
     for shapes, exits in ((IN_LOOPS, list(EXITS)), (OUTSIDE, ["return", "raise"])):
         for (shape, body), first, second in product(shapes.items(), exits, exits):
@@ -132,7 +132,7 @@ class _Writer:
 
     def function(self) -> Iterator[str]:
         lines, leaves = self.block(0, ["a", "b", "c", "y"], False, "    ", self.random.randint(2, 6))
-        # What stands behind an exit is not compared: torch.jit emits it behind a break, and nobody runs it.
+        # Code after an exit is not compared: torch.jit emits it after a break, and it never runs.
         yield from lines[:-1] if leaves and len(lines) == 1 else lines
 
     def block(self, depth: int, known: list[str], in_loop: bool, indent: str, size: int) -> tuple[list[str], bool]:

@@ -27,7 +27,7 @@ class Form:
 
 
 def form(text: str, *samples: Any, unlike: str | None = None, eager: str | None = None, loads: bool = False) -> Form:
-    """A program and its samples; what is no tuple is the only argument."""
+    """A program and its samples; another object than a tuple is the only argument."""
     calls = tuple(sample if isinstance(sample, tuple) else (sample,) for sample in samples)
     return Form(text.strip("\n") + "\n", calls, unlike, eager, loads)
 
@@ -232,7 +232,7 @@ def f(x: Union[int, str, List[int]]) -> int:
     form(
         "def f(x: bool):\n    return isinstance(x, int)\n",
         True,
-        unlike="a bool is no int to torch.jit",
+        unlike="a bool is not an int to torch.jit",
     ),
 )
 

@@ -214,7 +214,7 @@ def scaled_loop(x: Tensor):
     return cs
 
 
-def normalised(x: Tensor):
+def normalized(x: Tensor):
     cs = [1, 2, 1]
     total = sum(cs)
     cs = [c / total for c in cs]
@@ -712,7 +712,7 @@ PROGRAMS = [
     concat_loop,
     concat_aug,
     scaled_loop,
-    normalised,
+    normalized,
     beam,
     beam_int,
     beam_append,

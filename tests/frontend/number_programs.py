@@ -349,7 +349,8 @@ torch.nn.functional.dropout(x, f * 0.0); torch.nn.functional.leaky_relu(x, f); t
 f.is_integer(); f.bit_length(); f.bit_count(); f.real; f.imag; f.conjugate(); f.numerator; f.denominator; float(f).imag
 abs(f - 1) < 1e-3; x[0] * f + x[1] * (1 - f); torch.clip(x, -f, f); (lambda q: q + 1)(f); len(xs) * f
 """
-"""What Python does with a number ``f``, an int or a float that only the run tells, beside ints and Tensors."""
+"""What Python does with a number ``f``, an int or a float, which is known at run time alone, beside ints and
+Tensors."""
 
 ORIGINS = {
     "item": "f = x[0].item()",

@@ -81,7 +81,7 @@ def counted(words: List[str]) -> Dict[str, int]:
 
 @pytest.mark.parametrize("function", [doubled, counted])
 def test_lists_of_the_function_itself_cost_nothing(function: Any) -> None:
-    """What alone holds its container is no other's: the loop counts to the length that it began with."""
+    """A container without other references cannot change: the loop counts to its first length."""
     text = str(rekindle.script(function).graph)
     assert "9223372036854775807" not in text
     assert "RuntimeError" not in text

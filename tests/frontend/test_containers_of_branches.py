@@ -1,4 +1,5 @@
-"""Lists and dicts that branches, loops and ``try`` blocks begin: uses after them tell what each is made to hold."""
+"""Lists and dicts that branches, loops and ``try`` blocks begin: uses after them determine the type of their
+elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults of other types than the values of a dict, and extremes of what is no number: Python's results."""
+"""Defaults of other types than the values of a dict, and extremes of other values than numbers: Python's results."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from rekindle.runtime.executor import execute
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 from rekindle.syntax.python_ast import function_def
 from tests.frontend.control_flow import random_program, systematic
-from tests.support.oracle import normalise, script_with_torch
+from tests.support.oracle import normalize, script_with_torch
 from tests.support.shares import rotating
 
 SYSTEMATIC = systematic()
@@ -60,7 +60,7 @@ def _outcome(run: Callable[..., Any], *arguments: Any) -> Any:
 @pytest.mark.parametrize("name", SYSTEMATIC)
 def test_same_graph_as_torch_jit(name: str, functions: dict[str, Callable[..., int]]) -> None:
     graph = _compile(functions[name])
-    assert normalise(str(graph)) == normalise(str(script_with_torch(functions[name]).graph))
+    assert normalize(str(graph)) == normalize(str(script_with_torch(functions[name]).graph))
 
 
 @pytest.mark.parametrize("name", SYSTEMATIC)
@@ -78,4 +78,4 @@ def test_random_programs(tmp_path: Path) -> None:
     for seed in seeds:
         function = functions[f"f{seed}"]
         graph = _compile(function)
-        assert normalise(str(graph)) == normalise(str(script_with_torch(function).graph)), random_program(seed)
+        assert normalize(str(graph)) == normalize(str(script_with_torch(function).graph)), random_program(seed)

@@ -15,7 +15,7 @@ from tests.frontend.forms import FORMS, Form
 from tests.support.equality import assert_same
 from tests.support.frontend import before_ssa, compiled, python_function, torch_graph
 from tests.support.golden import GoldenTexts
-from tests.support.oracle import Comparison, normalise
+from tests.support.oracle import Comparison, normalize
 
 PROGRAMS = [
     pytest.param(form, id=f"{name}-{position}") for name, forms in FORMS.items() for position, form in enumerate(forms)
@@ -42,9 +42,9 @@ def test_graph_is_valid(form: Form) -> None:
 
 @pytest.mark.parametrize("form", PROGRAMS)
 def test_graph_is_that_of_torch_jit(form: Form) -> None:
-    ours = normalise(str(compiled(form.text).graph))
+    ours = normalize(str(compiled(form.text).graph))
     try:
-        difference = Comparison(ours, normalise(torch_graph(form.text))).differences
+        difference = Comparison(ours, normalize(torch_graph(form.text))).differences
     except (RuntimeError, UnicodeDecodeError) as refused:
         difference = str(refused)
     if form.unlike is None:

@@ -45,7 +45,7 @@ def f(x: List[int]):
         "def f(x: List[int]):\n    return [y for x in x for y in range(x) if y != x - 1]\n",
         (([1, 3],),),
     ),
-    "the loop variable stays behind the loop": (
+    "the loop variable is defined after the loop": (
         "def f(n: int):\n    i = 9\n    for i in range(n):\n        pass\n    return i\n",
         ((0,), (3,)),
     ),

@@ -1,4 +1,5 @@
-"""Errors of functions that the package writes as programs stand at the line of the user's program that calls them.
+"""Errors of functions that the package writes as programs are reported at the line of the user's program that calls
+them.
 
 Python's own functions are written in C, and leave no frames. The error, its text and its place are Python's, unless a
 row says otherwise.

@@ -1,4 +1,4 @@
-"""Programs that nest deeply or go on for long compile and run; what nests too deeply is refused, without a crash."""
+"""Programs that nest deeply or are long compile and run; what nests too deeply is refused, without a crash."""
 
 from __future__ import annotations
 

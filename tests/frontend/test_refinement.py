@@ -1,4 +1,4 @@
-"""What conditions say of types, in random programs over two Optional ints: what compiles answers as Python does."""
+"""What conditions say of types, in random programs over two Optional ints: programs that compile agree with Python."""
 
 from __future__ import annotations
 

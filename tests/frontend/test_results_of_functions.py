@@ -1,4 +1,5 @@
-"""Lists and dicts that functions return without declaring them: what callers put in tells what they hold."""
+"""Lists and dicts that functions return without declaring them: what callers put in determines the type of their
+elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fuzzer of programs: random Python programs, compiled here and held against eager Python."""
+"""A fuzzer of programs: random Python programs, compiled here and compared with eager Python."""
 
 from rekindle.ir import subgraph_execution
 

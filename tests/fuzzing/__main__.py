@@ -1,4 +1,4 @@
-"""``python -m tests.fuzzing``: random programs, compiled here and held against eager Python.
+"""``python -m tests.fuzzing``: random programs, compiled here and compared with eager Python.
 
 python -m tests.fuzzing --count 2000 --seed 3 --jobs 2      prints what was found
 python -m tests.fuzzing --seed 3 --only 17                  one program: its text, and what comes of it

@@ -81,7 +81,7 @@ def f(x, n: int):
     return (x.exp() + 1).tanh(), total, [e * 2 for e in range(n)], f"{n}"
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2), 3)]
-WAYS = ("unoptimised", "optimised", "profiling", "saved")
+WAYS = ("unoptimized", "optimized", "profiling", "saved")
 """
 )
 _WARM_DERIVATIVES: Final = (
@@ -91,7 +91,7 @@ def f(x):
     return (x.exp() * x).sum()
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2, requires_grad=True),)]
-WAYS = ("optimised", "jvp", "grad", "vmap")
+WAYS = ("optimized", "jvp", "grad", "vmap")
 """
 )
 
@@ -124,7 +124,7 @@ def _judging(seed: int, numbers: range) -> Work:
 
 def _explaining(program: Program) -> Work:
     """Judge a program that hangs again, with every operator executed: an endless loop may end by the error of one whose
-    result nobody uses."""
+    result is not used."""
 
     def work(send: Send) -> None:
         warnings.simplefilter("ignore")

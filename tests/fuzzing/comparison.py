@@ -1,4 +1,4 @@
-"""Exact comparison of what two executions of a program return, raise and leave behind."""
+"""Exact comparison of what two executions of a program return, raise and change."""
 
 from __future__ import annotations
 

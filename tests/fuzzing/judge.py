@@ -67,10 +67,10 @@ class Verdict:
     @property
     def signature(self) -> tuple[str, str, str]:
         """Equal for findings that are likely to have one cause."""
-        return (self.failure, self.kind, "optimised" if self.way in _OPTIMISED else self.way)
+        return (self.failure, self.kind, "optimized" if self.way in _OPTIMIZED else self.way)
 
 
-_OPTIMISED: Final = ("optimised", "profiling")
+_OPTIMIZED: Final = ("optimized", "profiling")
 _INTERNAL: Final = (AssertionError, KeyError, AttributeError, NotImplementedError, RecursionError, InternalError)
 _PROMISED: Final = ("ZeroDivisionError", "IndexError", "KeyError", "ValueError", "UnboundLocalError", "OverflowError")
 """Errors whose text is Python's."""
@@ -222,9 +222,9 @@ class Judge:
         return False
 
 
-_INEXACT: Final = ("optimised", "profiling", "saved")
+_INEXACT: Final = ("optimized", "profiling", "saved")
 _AGAIN: Final = (0, 0, 1)
-"""The calls that are made again at the end: kernels are made in the third call of a version."""
+"""The calls that are repeated at the end: kernels are compiled in the third call of a version."""
 
 
 def _attributes(subject: Any) -> tuple[str, ...]:
@@ -337,13 +337,13 @@ def _has_no_gradient(seen: Observation, expected: Observation, loaded: Loaded, n
     return is_undefined(seen.gradients, expected.gradients, witnesses)
 
 
-def _unoptimised(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
+def _unoptimized(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
     with rekindle.optimized_execution(False):
         subject, refused = _scripted(loaded)
         return refused or _judged(subject, loaded, expected, names, exact=True, calls=len(loaded.calls))
 
 
-def _optimised(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
+def _optimized(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
     subject, refused = _scripted(loaded)
     if refused is not None:
         return refused
@@ -355,7 +355,7 @@ def _optimised(loaded: Loaded, expected: list[Observation], names: tuple[str, ..
 def _profiling(loaded: Loaded, expected: list[Observation], names: tuple[str, ...]) -> Verdict:
     before = rekindle.set_execution_strategy("profiling")
     try:
-        return _optimised(loaded, expected, names)
+        return _optimized(loaded, expected, names)
     finally:
         rekindle.set_execution_strategy(before)
 
@@ -406,8 +406,8 @@ def _transformed(name: str) -> Any:
 
 
 _WAYS: Final = {
-    "unoptimised": _unoptimised,
-    "optimised": _optimised,
+    "unoptimized": _unoptimized,
+    "optimized": _optimized,
     "profiling": _profiling,
     "saved": _saved,
     **{name: _transformed(name) for name in TRANSFORMED},

@@ -1,4 +1,4 @@
-"""Differences that docs/differences.md lists, and how a program that shows one is recognised.
+"""Differences that docs/differences.md lists, and how a program that shows one is recognized.
 
 The list is strict: each entry names the row by its beginning, and a test fails where the row is gone. A row is the
 cause where eager Python that makes the conversions which it describes agrees in all that is seen, or where the program
@@ -61,7 +61,7 @@ def _never(*passes: Any) -> Iterator[None]:
 
 @contextmanager
 def without_dead_code_elimination() -> Iterator[None]:
-    """Keep every operator on Tensors, whether anybody uses its result or not, and arithmetic of ints and floats;
+    """Keep every operator on Tensors, whether its result is used or not, and arithmetic of ints and floats;
     backward graphs are not made, since they leave out what no gradient needs."""
     elimination = dead_code_elimination._Elimination
     before = elimination._is_needed

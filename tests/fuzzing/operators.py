@@ -50,13 +50,13 @@ def _script(function: Callable[..., Any], case: Case) -> Row:
         expected = function(*snapshot(case.arguments))
     except Exception:
         return case.key, "no reference", ""
-    for optimised in (False, True):
-        with rekindle.optimized_execution(optimised):
+    for optimized in (False, True):
+        with rekindle.optimized_execution(optimized):
             try:
                 compiled = rekindle.script(function)
             except CompileError:
                 return case.key, "refused", ""
-            for _ in range(3 if optimised else 1):
+            for _ in range(3 if optimized else 1):
                 seed()
                 try:
                     found = difference(compiled(*snapshot(case.arguments)), expected, exact=False)
@@ -140,7 +140,7 @@ def text_of(found: dict[str, dict[str, list[Row]]]) -> str:
         "# Operators through script, grad, jvp and vmap",
         "",
         f"{len(vmap.database())} entries of the database at commit {commit()}, PyTorch {version}.",
-        f"{len(found)} of them have samples that are compared; results of uninitialised memory are not.",
+        f"{len(found)} of them have samples that are compared; results of uninitialized memory are not.",
         "",
         "| way | passed | refused | no reference | failed |",
         "| --- | ---: | ---: | ---: | ---: |",

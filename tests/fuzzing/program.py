@@ -85,4 +85,4 @@ class Loaded:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        return tuple(self.module.__dict__.get("WAYS", ("unoptimised", "optimised")))
+        return tuple(self.module.__dict__.get("WAYS", ("unoptimized", "optimized")))

@@ -55,7 +55,7 @@ def f(x, n: int):
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2), 0), lambda: (torch.ones(2, 3, requires_grad=True), 3)]
 NO_GRAD = ()
-WAYS = ('unoptimised', 'optimised')
+WAYS = ('unoptimized', 'optimized')
 """
 )
 
@@ -128,7 +128,7 @@ def _run(monkeypatch, way: Any, count: int = 3) -> batch.Report:
 def test_a_crash_is_a_finding(monkeypatch):
     report = _run(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGSEGV))
     assert report.statuses == {"passed": 2, "finding": 1}
-    assert list(report.failures) == [("crash", "crash (SIGSEGV)", "unoptimised")]
+    assert list(report.failures) == [("crash", "crash (SIGSEGV)", "unoptimized")]
     assert [each.number for each in report.findings.values()] == [1]
 
 
@@ -140,7 +140,7 @@ def test_a_hang_is_a_finding(monkeypatch):
 
     report = _run(monkeypatch, hang)
     assert report.statuses == {"passed": 2, "finding": 1}
-    assert list(report.failures) == [("hang", "hang", "unoptimised")]
+    assert list(report.failures) == [("hang", "hang", "unoptimized")]
 
 
 def test_a_hang_that_every_operator_ends_is_documented(monkeypatch):
@@ -165,7 +165,7 @@ def test_a_hang_of_the_oracle_leaves_the_finding(monkeypatch):
     monkeypatch.setattr(judge, "row_of", hang)
     report = _run(monkeypatch, lambda: Verdict("finding", "wrong answer", "int value"))
     assert report.statuses == {"passed": 2, "finding": 1}
-    assert list(report.failures) == [("wrong answer", "int value", "unoptimised")]
+    assert list(report.failures) == [("wrong answer", "int value", "unoptimized")]
 
 
 def test_waiting_for_nothing_is_a_hang(monkeypatch):
@@ -174,7 +174,7 @@ def test_waiting_for_nothing_is_a_hang(monkeypatch):
         time.sleep(60)
         return Verdict("passed")
 
-    assert list(_run(monkeypatch, wait).failures) == [("hang", "hang", "unoptimised")]
+    assert list(_run(monkeypatch, wait).failures) == [("hang", "hang", "unoptimized")]
 
 
 def test_an_exception_of_a_worker_is_seen(monkeypatch, capfd):
@@ -203,7 +203,7 @@ def _eager(program: Program) -> Verdict:
 
 
 def test_a_finding_is_a_file_that_can_be_replayed(tmp_path):
-    verdict = Verdict("finding", "wrong answer", "int value", "optimised", 1, 'it is """ and \\ here')
+    verdict = Verdict("finding", "wrong answer", "int value", "optimized", 1, 'it is """ and \\ here')
     finding = Finding(3, 17, ADDS.source, verdict)
     path = tmp_path / finding.file_name
     path.write_text(finding.text(), encoding="utf-8")
@@ -225,7 +225,7 @@ def f(x, n: int):
     return n
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2), 1)]
-WAYS = ('unoptimised', 'optimised')
+WAYS = ('unoptimized', 'optimized')
 """
     )
     verdict = Judge().verdict(Program(source))
@@ -241,7 +241,7 @@ def f(x):
     return x
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2, 3, requires_grad=True),)]
-WAYS = ('unoptimised', 'optimised')
+WAYS = ('unoptimized', 'optimized')
 """
 
 
@@ -272,8 +272,8 @@ _UNDEFINED = {
     "jvp": ("y.neg().logsumexp(0)", "torch.zeros(0)"),
     "jvp of a constant": ("0 / torch.sigmoid(y).round().sum().abs()", "torch.tensor([math.nan])"),
     "jvp of a layer": ("F.layer_norm((y + 100).float(), y.shape[1:])", "torch.tensor([[1.5, 0], [1.0, 0.1]])"),
-    "optimised with roots": ("torch.cat([y.sqrt(), y.sqrt()[1:]])", "torch.tensor([0.0, -0.1]).requires_grad_()"),
-    "optimised": (
+    "optimized with roots": ("torch.cat([y.sqrt(), y.sqrt()[1:]])", "torch.tensor([0.0, -0.1]).requires_grad_()"),
+    "optimized": (
         "torch.cat([(y.sort()[0] * y.sort(-1)[0])[:1], y.sort()[0] * y.sort(-1)[0]])",
         "torch.tensor([[1.0, 1.5], [4.5, math.inf]]).requires_grad_()",
     ),
@@ -372,7 +372,7 @@ KNOWN = {
 @pytest.mark.parametrize("row", KNOWN)
 def test_a_documented_difference_is_known(row):
     text, arguments = KNOWN[row]
-    rest = f"SUBJECT = f\nCALLS = [lambda: {arguments}]\nWAYS = ('unoptimised', 'optimised')\n"
+    rest = f"SUBJECT = f\nCALLS = [lambda: {arguments}]\nWAYS = ('unoptimized', 'optimized')\n"
     verdict = Judge().verdict(Program(f"{HEAD}\n{text}\n{rest}"))
     assert (verdict.status, verdict.kind) == ("known", row.partition(", in a ")[0].removesuffix(", caught")), verdict
 
@@ -385,7 +385,7 @@ def f(x, k: Dict[int, int]):
     return d
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2), {2: 0})]
-WAYS = ('unoptimised',)
+WAYS = ('unoptimized',)
 """
     verdict = Judge().verdict(Program(HEAD + source))
     assert (verdict.status, verdict.kind) == ("known", NOT_DECLARED)
@@ -402,7 +402,7 @@ def f(x, n: float):
     return k, w
 SUBJECT = f
 CALLS = [lambda: (torch.ones(2), 1)]
-WAYS = ('unoptimised',)
+WAYS = ('unoptimized',)
 """
     )
     assert Judge().verdict(Program(source)).status == "known"
@@ -422,7 +422,7 @@ def f(n: float, k: str, m: int, w: float):
     return n, k.upper(), m + m, w * w
 SUBJECT = f
 CALLS = [lambda: (1, 'a', 2, 0.5)]
-WAYS = ('unoptimised',)
+WAYS = ('unoptimized',)
 """
     assert Judge().verdict(Program(f"{HEAD}\n{text}")).kind == DECLARED
     name, operation = _BESIDE[operator]

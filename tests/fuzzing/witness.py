@@ -1,7 +1,7 @@
 """Whether the derivative that a finding misses is well defined: it is not where PyTorch's other mode of
 differentiation, or the same mode with other last bits, disagrees with it too.
 
-Zero times infinity, and the normalisation of what hardly varies, have derivatives that depend on the order of
+Zero times infinity, and the normalization of nearly constant values, have derivatives that depend on the order of
 operations.
 """
 
@@ -121,7 +121,7 @@ def _along(run: Any, at: tuple[torch.Tensor, ...], tangents: list[torch.Tensor],
 
 
 def without_zeros(run: Run) -> Run:
-    """``run``, in whose backward passes zeros are no gradients."""
+    """``run``, in whose backward passes missing gradients are zeros."""
 
     def witness() -> Any:
         with ZerosAnnihilate():

@@ -63,7 +63,7 @@ class Pool:
         (self.tasks.appendleft if first else self.tasks.append)((task, work))
 
     def run(self) -> Iterator[tuple[Any, dict[str, Any] | Ended]]:
-        """Run all tasks, those that are added meanwhile too; what they send, and how they ended."""
+        """Run all tasks, and those that are added while they run; yield what they send, and how they ended."""
         with selectors.DefaultSelector() as selector:
             while self.tasks or selector.get_map():
                 while self.tasks and len(selector.get_map()) < self.jobs:

@@ -125,8 +125,8 @@ def test_what_has_no_form_in_a_program_is_left_to_python() -> None:
     assert "aten::sin" in kinds
 
 
-def test_without_optimisation_operators_run_one_by_one() -> None:
-    def plain(x: Tensor) -> Tensor:  # of its own: a report tells all that became of a function
+def test_without_optimization_operators_run_one_by_one() -> None:
+    def plain(x: Tensor) -> Tensor:  # of its own: a report covers all versions of a function
         return torch.tanh(x) * 2 + x
 
     compiled = torch.compile(plain, backend=rekindle.backend, options={"optimize": False})

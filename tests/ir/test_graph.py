@@ -145,7 +145,7 @@ def test_order_of_nodes() -> None:
 
 @pytest.mark.parametrize("where", ["front", "middle", "end"])
 def test_order_after_many_insertions_at_one_place(where: str) -> None:
-    """There is room for some nodes between two; then the block is numbered anew."""
+    """There is room for some nodes between two; then the block is renumbered."""
     graph = Graph()
     first, last = (graph.append_node(graph.create("t::f", outputs=0)) for _ in range(2))
     place = {"front": first, "middle": last, "end": graph.return_node}[where]

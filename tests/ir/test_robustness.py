@@ -1,4 +1,4 @@
-"""Texts that somebody damaged: they are read or refused with a ParseError, and nothing else happens."""
+"""Damaged texts: they are read or refused with a ParseError, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tell(parse: Callable[[str], object], text: str) -> object:
     try:
         return parse(text)
     except ParseError as error:
-        str(error)  # the message can be told
+        str(error)  # the message can be printed
         return None
 
 

@@ -389,7 +389,7 @@ def test_errors(text: str, message: str) -> None:
     ],
 )
 def test_schemas_of_plain_parts_are_refused_like_others(text: str) -> None:
-    # A schema whose arguments were all met before is put together from them; a result list is never met before.
+    # A schema whose arguments were all met before is built from them; a result list is never met before.
     with pytest.raises(ParseError) as plain:
         parse_schema(text)
     with pytest.raises(ParseError) as whole:

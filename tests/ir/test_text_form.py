@@ -1,4 +1,4 @@
-"""The text form: ``torch.jit``'s own texts are read and written unchanged, and so are ours."""
+"""The text form: ``torch.jit``'s own texts are read and written unchanged, and so are those of this package."""
 
 from __future__ import annotations
 

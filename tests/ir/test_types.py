@@ -165,7 +165,7 @@ def test_every_dtype_is_spelled_as_torch_spells_it() -> None:
 
 
 def test_square_brackets_are_read_too() -> None:
-    """Graphs have them behind Future and RRef, schemas have round ones."""
+    """Graphs have them after Future and RRef, schemas have round ones."""
     assert parse_type("Future[int[]]") == FutureType(ListType(INT))
     assert parse_type("RRef[int]?") == OptionalType(RRefType(INT))
 

@@ -64,7 +64,7 @@ def value(graph: Graph, name: str) -> Value:
 
 TORCH_BREAKS_THESE = {
     # A profiled type is put on the result of an If, though one branch returns a plain Tensor.
-    "optimised controlled",
+    "optimized controlled",
 }
 
 
@@ -574,7 +574,7 @@ def test_graphs_in_attributes_are_verified() -> None:
     assert failure(graph).startswith("t::two: its position is not after")
 
 
-def test_the_neighbours_are_shown() -> None:
+def test_the_neighbors_are_shown() -> None:
     """Three on either side, in the block of the node alone."""
     lines = [f"  %{i} : Tensor = t::n{i}(%x)" for i in range(9)]
     graph = parse_graph("\n".join(["graph(%x : Tensor):", *lines, "  return (%8)"]))

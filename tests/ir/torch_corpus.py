@@ -496,10 +496,10 @@ def traced() -> Iterator[tuple[str, Any]]:
     yield "scripted_inside", torch.jit.trace(lambda a: torch.jit.script(branches)(a, 4) + 1, x)
 
 
-# ------------------------------------------------------------------------------------------------------------ optimised
+# ------------------------------------------------------------------------------------------------------------ optimized
 
 
-def optimised() -> Iterator[tuple[str, Any]]:
+def optimized() -> Iterator[tuple[str, Any]]:
     """Graphs that ran with gradients: profiled types, differentiable sub-graphs, guards."""
 
     @torch.jit.script
@@ -611,7 +611,7 @@ def _texts() -> Iterator[tuple[str, str]]:
     for name, program in traced():
         yield f"traced {name}", str(program.graph)
         yield f"traced {name} inlined", str(program.inlined_graph)
-    for name, graph in optimised():
-        yield f"optimised {name}", str(graph)
+    for name, graph in optimized():
+        yield f"optimized {name}", str(graph)
     for name, text in WRITTEN.items():
         yield f"written {name}", text

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, frozen=True)
 class Program:
-    """``torch`` tells whether torch.jit compiles it and answers as eager does ("works"), compiles it and answers
+    """``torch`` is whether torch.jit compiles it and agrees with eager ("works"), compiles it and returns
     otherwise or fails ("differs"), or does not compile it ("refuses"). ``refusal`` is the class and a part of the
     message with which this compiler refuses it; None where it compiles."""
 
@@ -136,7 +136,7 @@ def fresh(inputs: Inputs) -> Inputs:
 
 
 def known_to_torch(cls: type[T]) -> type[T]:
-    """Compile a dataclass with torch.jit, where it finds one no other way. Where it refuses, its programs tell."""
+    """Compile a dataclass with torch.jit, where it finds one no other way. If it refuses, its programs say so."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.suppress(Exception):

@@ -78,10 +78,11 @@ def torch_state(program: Program) -> str:
 
 
 def answers_alike(compiled: Any, eager: Any, inputs: Inputs, *, is_archive: bool = False) -> bool:
-    """torch.jit wraps exceptions, copies the lists that it is given, and prints behind Python's back: not compared.
+    """torch.jit wraps exceptions, copies the lists that it is given, and prints without Python's ``sys.stdout``: not
+    compared.
 
-    It gives lists for sizes. From what is saved here it gives lists for all tuples of which only the run knows the
-    length, and numbers for dtypes: ``is_archive``.
+    It gives lists for sizes. From what is saved here it gives lists for all tuples whose length is known at run time
+    alone, and numbers for dtypes: ``is_archive``.
     """
     actual, expected = outcome(compiled, inputs), outcome(eager, inputs)
     if (actual.error is None) != (expected.error is None):

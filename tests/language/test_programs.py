@@ -32,7 +32,7 @@ def _named(programs: list[Program]) -> list[object]:
 
 @pytest.mark.parametrize("program", _named(COMPILED))
 def test_does_what_eager_does(program: Program) -> None:
-    """Three calls on each of two sets of inputs, the second of them without optimisation."""
+    """Three calls on each of two sets of inputs, the second of them without optimization."""
     assert len(program.inputs) == 2
     if program.name in GAPS:
         with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it is that does not work yet

@@ -27,7 +27,7 @@ def make_node(
     outputs: Sequence[Type] = (TENSOR,),
     attributes: Mapping[str, AttributeValue] | None = None,
 ) -> Node:
-    """A node whose inputs are inputs of its graph, of the types of ``arguments`` unless ``inputs`` tells them."""
+    """A node whose inputs are inputs of its graph, of the types of ``arguments`` unless ``inputs`` gives them."""
     graph = Graph()
     types = [type_of_value(item) for item in arguments] if inputs is None else inputs
     values = [graph.add_input(type=type) for type in types]
@@ -42,5 +42,5 @@ def operation(name: str, arguments: Sequence[object] = (), **node: Any) -> Opera
 
 
 def call(name: str, *arguments: object, **node: Any) -> Any:
-    """The answer of the operator ``name``. ``node`` tells what :func:`make_node` cannot know from the arguments."""
+    """The result of the operator ``name``. ``node`` is for what :func:`make_node` cannot derive from the arguments."""
     return operation(name, arguments, **node)(*arguments)

@@ -30,7 +30,7 @@ SAMPLES = 4
 
 
 class Unannounced(Exception):
-    """An operator did something that its plan does not tell."""
+    """An operator did something that its declared aliasing does not include."""
 
 
 def _storages(value: Any) -> set[int]:
@@ -202,7 +202,7 @@ def test_an_argument_that_is_returned_is_found() -> None:
         check_call(view, [x, 0, 0], lambda: x)
 
 
-def test_normalisation_writes_its_statistics() -> None:
+def test_normalization_writes_its_statistics() -> None:
     operator = REGISTRY.find("aten::batch_norm")
     assert operator is not None
     arguments = [torch.rand(4, 3), None, None, torch.zeros(3), torch.ones(3), True, 0.1, 1e-5, False]

@@ -146,5 +146,5 @@ def test_to_cuda() -> None:
 
 
 def test_uninitialized_is_what_nobody_reads() -> None:
-    """It stands on the paths of exits, where a value is owed and none is used."""
+    """It is on the paths of exits, where a value is needed but not used."""
     assert call("prim::Uninitialized") is None

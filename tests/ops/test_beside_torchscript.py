@@ -1,6 +1,6 @@
 """Every operator of numbers, strings and plain lists that TorchScript has, beside TorchScript itself.
 
-Where the two answer differently, the reason stands in DIFFERENCES; an operator that is listed and agrees fails too.
+Where the two answer differently, the reason is in DIFFERENCES; an operator that is listed and agrees fails too.
 Generic operators (of ``t[]``, of dicts) cannot be called alone in TorchScript; other tests have those.
 """
 
@@ -57,7 +57,7 @@ DIFFERENCES: dict[str, str] = {
     "aten::__lshift__.int": _SHIFT,
     "aten::__rshift__.int": _SHIFT,
     "aten::pow.float_complex": "the result is exact where Python's is",
-    "aten::pow.int_to_int": "the result is an int, as its schema says; TorchScript answers with a float",
+    "aten::pow.int_to_int": "the result is an int, as its schema says; TorchScript returns a float",
     "prim::max": "the number itself, as in Python; TorchScript makes a float of an int beside a float",
     "prim::min": "the number itself, as in Python; TorchScript makes a float of an int beside a float",
     "prim::rangelist": "that of a negative number is empty, as in Python",

@@ -189,7 +189,7 @@ def test_tensors_in_lists_and_as_keys() -> None:
     assert call("aten::eq.Tensor_list", [x, y], [torch.tensor(2.0), torch.tensor(1.0)]) is True
     table = {x: "x"}
     assert call("aten::__contains__.Tensor", table, x) is True
-    # Keys are told apart by identity, as in Python.
+    # Keys are distinguished by identity, as in Python.
     assert call("aten::__contains__.Tensor", table, torch.tensor(2.0)) is False
 
 

@@ -16,7 +16,7 @@ from tests.versions.differences import not_yet_in_torchscript
 
 LIST = Path(__file__).parent / "missing_operators.txt"
 OWN = frozenset({"prim::RaiseException.caught", "prim::RaiseException.arguments"})
-"""Overloads of ours of a kind that TorchScript has too."""
+"""Overloads of this package of a kind that TorchScript has too."""
 
 
 @cache
@@ -113,7 +113,7 @@ def test_dispatcher_schemas_read_and_print_as_torch_prints_them() -> None:
 
 
 def test_declared_kinds_without_a_schema_in_torchscript() -> None:
-    """These are nodes in TorchScript too, but no operators: their meaning stands in its interpreter."""
+    """These are nodes in TorchScript too, but no operators: its interpreter implements them."""
     without = {
         kind for kind in declared_kinds() if kind not in _torchscript() and kind.startswith(("aten::", "prim::"))
     }

@@ -1,4 +1,5 @@
-"""Operators of the dispatcher: found by name, called by position, told apart by what is constant."""
+"""Operators of the dispatcher: found by name, called by position, distinguished by the constants among their
+arguments."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ def test_numbers_stand_for_dtypes_layouts_and_memory_formats() -> None:
 def test_results_are_plain() -> None:
     x = torch.arange(6.0).reshape(2, 3)
     values = call("aten::max.dim", x, 1, False, outputs=[TENSOR, TENSOR])
-    assert isinstance(values, tuple)  # several results are taken apart at once: it may be a class of PyTorch's own
+    assert isinstance(values, tuple)  # several results are unpacked at once: it may be a class of PyTorch's own
     assert [part.tolist() for part in values] == [[2.0, 5.0], [2, 2]]
     parts = call("aten::split.Tensor", x, 1, 0)
     assert type(parts) is list
@@ -228,7 +229,7 @@ def test_constants_that_go_by_name_are_bound_beforehand() -> None:
     node = _node("aten::add", ..., ..., 3)
     found = node.operator
     assert found is not None
-    # What stands in their place when the node runs is not looked at: it can only be the constant.
+    # The values in their place at run time are not read: they can only be the constants.
     assert found.operation_of(node)(torch.ones(1), torch.ones(1), "the constant").item() == 4
     bound = positional_call(Recorder(), operator("aten::add.Tensor").schema, [True] * 3, {"alpha": 3})
     assert bound("x", "y", "the constant") == (("x", "y"), {"alpha": 3})

@@ -141,7 +141,7 @@ def _by_schema(name: str) -> tuple[list[Any], dict[str, Any]]:
 
 @pytest.mark.parametrize("name", sorted(set(DIRECT) - {"aten::bitwise_not"} - not_yet_in_dispatcher()))
 def test_constants_are_objects(name: str) -> None:
-    """Dtypes, layouts, memory formats and devices that are constants are no obstacle."""
+    """Dtypes, layouts, memory formats and devices that are constants do not prevent the fast path."""
     arguments, keywords = _by_schema(name)
     node = _node(name, arguments)
     invocation = node.operator.invocation_of(node)

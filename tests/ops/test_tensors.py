@@ -1,4 +1,4 @@
-"""Tensors from numbers, their properties, and what stands beside the dispatcher's operators: eager's answers."""
+"""Tensors from numbers, their properties, and operators without an entry in the dispatcher: eager's results."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ def test_interpolation() -> None:
     assert torch.equal(call("aten::__upsample_bilinear.scale_list", x, None, [2, 2]), expected)
 
 
-def test_initialisation_is_not_recorded() -> None:
+def test_initialization_is_not_recorded() -> None:
     x = torch.ones(3, requires_grad=True)
     assert call("aten::_no_grad_fill_", x, 2.0) is x
     assert x.tolist() == [2.0] * 3

@@ -1,4 +1,4 @@
-"""The table of operator traits names operators that exist, and nothing that PyTorch tells by itself; what it claims of
+"""The table of operator traits names operators that exist, and nothing that PyTorch already reports; what it claims of
 ranks, sizes and dtypes is what the rules of result types say."""
 
 from __future__ import annotations

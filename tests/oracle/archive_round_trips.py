@@ -121,7 +121,7 @@ _OF_OPERATORS = ("IndexError", "KeyError", "ValueError", "ZeroDivisionError")
 
 @dataclasses.dataclass(slots=True, frozen=True)
 class Raised:
-    """An exception, its class by name. torch.jit wraps all of them into one of its own, and tells the text of the
+    """An exception, its class by name. torch.jit wraps all of them into one of its own, and gives the text of the
     first at the end of its own text."""
 
     kind: str
@@ -170,7 +170,7 @@ def _raised(error: Exception) -> Raised:
 
 def _plain(value: Any) -> Any:
     """A result without what its class is called: programs that were loaded have classes of their own. What is a tuple
-    and what a list is told by the schemas; where Python has a tuple or a dtype, archives have a list and a number."""
+    and what is a list by the schemas; where Python has a tuple or a dtype, archives have a list and a number."""
     if isinstance(value, torch.dtype):
         return number_of(value)
     if isinstance(value, enum.Enum):

@@ -161,7 +161,7 @@ READ_BACK: dict[str, str] = {
     **{f"language.exceptions.{name}": _ARGUMENTS for name in ("raises_a_key", "raises_with_several")},
     **{f"language.expressions.{name}": _DIGITS for name in ("rounding_to_digits", "math_log2")},
     **{f"language.library_functions.{name}": _DIGITS for name in ("logarithms_and_roots", "logarithm_of_nothing")},
-    "language.library_functions.neighbours": _DIGITS,
+    "language.library_functions.neighbors": _DIGITS,
     "language.python_operators.rounded_to_digits_of_variables": _DIGITS,
     "language.python_texts.folded_and_printable": _FOLD,
     **dict.fromkeys(
@@ -173,7 +173,7 @@ READ_BACK: dict[str, str] = {
         "a number assigned to items is written by the operator that refuses numbers beyond the dtype, as here",
     ),
     "language.numbers.unions_of_numbers": "the branches return tuples of two types, which the text joins by a cast",
-    "language.searches.goes_on_while_known": "a result of a branch that nobody reads is of a narrower type",
+    "language.searches.goes_on_while_known": "an unused result of a branch is of a narrower type",
 }
 
 SAVED_AGAIN: dict[str, str] = {
@@ -183,7 +183,7 @@ SAVED_AGAIN: dict[str, str] = {
     **{f"language.expressions.{name}": _DIGITS for name in ("math_fsum", "math_hypot", "math_log2")},
     "language.expressions.rounding_to_digits": _DIGITS,
     **{f"language.library_functions.{name}": _DIGITS for name in ("exact_sums", "logarithm_of_nothing")},
-    **{f"language.library_functions.{name}": _DIGITS for name in ("logarithms_and_roots", "neighbours")},
+    **{f"language.library_functions.{name}": _DIGITS for name in ("logarithms_and_roots", "neighbors")},
     "language.python_operators.rounded_to_digits_of_variables": _DIGITS,
     "language.python_texts.folded_and_printable": _FOLD,
     "language.collection_kinds.deque_as_a_result": _DEQUE,

@@ -43,7 +43,7 @@ def test_answers_are_those_of_eager(program: Program) -> None:
     except Exception as error:
         failure = error
     if program.name in WRONG_ANSWERS:
-        assert failure is not None, f"{program.name} answers as eager does now: take it off the list of wrong answers"
+        assert failure is not None, f"{program.name} agrees with eager now: remove it from the list of wrong answers"
         return
     if failure is not None:
         raise failure

@@ -32,7 +32,7 @@ def made(architecture: Architecture) -> torch.nn.Module:
 
 def traced(model: torch.nn.Module, architecture: Architecture, *, check: bool = False) -> rekindle.ScriptModule:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TracerWarning)  # what they tell is in the report
+        warnings.simplefilter("ignore", TracerWarning)  # their texts are in the report
         program = rekindle.trace(model, architecture.example(), check_trace=check)
     assert isinstance(program, rekindle.ScriptModule)
     return program

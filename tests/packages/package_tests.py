@@ -1,7 +1,7 @@
 """Real packages that use torch.jit use this one through the drop-in, without knowing, and answer as before.
 
 Each program runs twice, with PyTorch's ``torch.jit`` and with this package in its place, and its answers are compared
-part by part; archives of the one are loaded by the other, in both directions. Both runs go on at the same time, each on
+part by part; archives of the one are loaded by the other, in both directions. Both run at the same time, each on
 half of the cores. A run of all programs writes `results.md`.
 
 Run by `make test-packages` in an environment with the versions of `requirements.txt`; not by `make test`.
@@ -57,8 +57,8 @@ KNOWN_GAPS: dict[str, dict[str, str]] = {}
 """Parts that work with ``torch.jit`` and not here, by program, and why. A part that works must not be listed."""
 KNOWN_ARCHIVE_GAPS = {
     "torchaudio_programs": {
-        "archive of ours, HDemucs": "torch.jit refuses to compile HDemucs; it loads our archive, and its optimizer "
-        "fails: with optimized_execution(False) it runs",
+        "archive of rekindle, HDemucs": "torch.jit refuses to compile HDemucs; it loads the archive of rekindle, and "
+        "its optimizer fails: with optimized_execution(False) it runs",
     },
 }
 """The same for archives that the other compiler loads."""
@@ -66,8 +66,8 @@ KNOWN_ARCHIVE_GAPS = {
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one program, for the page. ``only_here`` are parts that ``torch.jit`` refuses, or answers otherwise
-    than eager, by what it says; ``neither`` are those that no compiler takes."""
+    """What came of one program, for the page. ``only_here`` are parts that ``torch.jit`` refuses, or gives other
+    results for than eager, by what it says; ``neither`` are those that no compiler takes."""
 
     parts: int = 0
     agree: int = 0
@@ -90,7 +90,7 @@ def page() -> str:
     lines = [
         "# Packages through the drop-in",
         "",
-        "Written by `make test-packages`. Parts of programs agree where the answers with rekindle are those with",
+        "Written by `make test-packages`. Parts of programs agree where the results with rekindle are those with",
         "`torch.jit`, and, where a part compares them, those of eager. Archives are loaded by the other compiler.",
         "",
         "| program | parts | agree | only here | neither | known gaps | here to torch.jit | torch.jit to here |",
@@ -128,14 +128,14 @@ def test_every_program_is_run() -> None:
 @pytest.mark.parametrize("program", COMPILED)
 def test_answers_are_as_before(program: str, tmp_path: Path) -> None:
     path = str(HERE / "programs" / f"{program}.py")
-    before, ours = tmp_path / "before.pt", tmp_path / "ours.pt"
-    _, told = _both((path, str(before)), ("-m", "rekindle", "run-script", "--report", path, str(ours)))
+    torch_jit, compiled = tmp_path / "torch_jit.pt", tmp_path / "rekindle.pt"
+    _, report = _both((path, str(torch_jit)), ("-m", "rekindle", "run-script", "--report", path, str(compiled)))
     outcome = OUTCOMES[program] = Outcome()
-    problems = compare(program, torch.load(before), torch.load(ours), outcome)
+    problems = compare(program, torch.load(torch_jit), torch.load(compiled), outcome)
     problems += exchange(tmp_path, outcome, KNOWN_ARCHIVE_GAPS.get(program, {}))
     assert not problems, "\n".join(problems)
 
-    first = re.search(r"^rekindle: .*$", told, re.MULTILINE)
+    first = re.search(r"^rekindle: .*$", report, re.MULTILINE)
     assert first is not None
     assert first[0].removeprefix("rekindle: ") == COMPILED[program]
 
@@ -163,7 +163,7 @@ def compare(program: str, expected: dict[str, Any], found: dict[str, Any], outco
             except AssertionError as error:
                 problem = str(error)
         if part in gaps and not problem:
-            problems.append(f"{part} works: it is no known gap")
+            problems.append(f"{part} works: remove it from the known gaps")
         elif part not in gaps and problem:
             problems.append(f"{part}: {problem}")
     return problems
@@ -173,7 +173,7 @@ def exchange(folder: Path, outcome: Outcome, gaps: dict[str, str]) -> list[str]:
     """Load the archives of each compiler with the other; returns what is wrong."""
     problems = []
     script = str(HERE / "exchange.py")
-    ways: dict[str, tuple[str, ...]] = {"ours": (), "before": ("-m", "rekindle", "run-script")}
+    ways: dict[str, tuple[str, ...]] = {"rekindle": (), "torch_jit": ("-m", "rekindle", "run-script")}
     there = {name: folder / f"{name}.archives" for name in ways}
     answers = {name: folder / f"{name}.exchanged.pt" for name, archives in there.items() if archives.exists()}
     _both(*((*ways[name], script, str(path), str(there[name])) for name, path in answers.items()))
@@ -186,7 +186,7 @@ def exchange(folder: Path, outcome: Outcome, gaps: dict[str, str]) -> list[str]:
         outcome.archives.append(f"{len(results) - len(wrong)} of {len(results)}")
         problems += [f"{part}: {why}" for part, why in wrong.items() if part not in gaps]
         kept = {part for part in gaps if part.startswith(f"archive of {name},")}
-        problems += [f"{part} works: it is no known gap" for part in sorted(kept - set(wrong))]
+        problems += [f"{part} works: remove it from the known gaps" for part in sorted(kept - set(wrong))]
     return problems
 
 

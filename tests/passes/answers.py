@@ -1,4 +1,4 @@
-"""What a program answers once passes have changed its graph, beside what it answers without them."""
+"""Results of programs whose graphs were changed by passes, compared with the results without them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def disagreements(
     passes: Sequence[Pass],
     inputs: Iterable[tuple[Any, ...]] = INPUTS,
     *,
-    specialised: bool = False,
+    specialized: bool = False,
 ) -> list[str]:
     """How the answers of ``program``, run by Python, differ from those of its graph after ``passes``: a line for each
-    of ``inputs`` where they do. ``specialised`` graphs know dtypes, devices, ranks and what needs a gradient."""
+    of ``inputs`` where they do. ``specialized`` graphs know dtypes, devices, ranks and what needs a gradient."""
     record = rekindle.script(_again(program))._record
     found = []
     for each in inputs:
-        function = optimized_function(record.graph, passes, each if specialised else None)
+        function = optimized_function(record.graph, passes, each if specialized else None)
         where = f"{program.__name__}{each}"
         try:
             assert_same_outcome(outcome(function, each), outcome(program, each), where)
@@ -54,17 +54,18 @@ def _again(program: Callable[..., object]) -> Callable[..., object]:
 def optimized_function(
     graph: Graph, passes: Sequence[Pass], inputs: Sequence[object] | None = None
 ) -> Callable[..., Any]:
-    """What runs a copy of ``graph`` after ``passes``; specialised to ``inputs`` before, if they are given."""
+    """Return a function that runs a copy of ``graph`` after ``passes``; it is specialized to ``inputs`` before, if
+    given."""
     graph = graph.copy()
     PassManager().run(graph, (Inlining(), LowerSimpleTuples()))
     if inputs is not None:
-        specialise(graph, inputs)
+        specialize(graph, inputs)
     PassManager().run(graph, passes)
     code = Code(graph, "f")
     return lambda *arguments: InterpreterState(code).run(arguments)
 
 
-def specialise(graph: Graph, inputs: Sequence[object]) -> None:
+def specialize(graph: Graph, inputs: Sequence[object]) -> None:
     """Write what is known of ``inputs``, but their sizes, into ``graph``, and what follows from it."""
     types: list[Type | None] = [
         TensorType.of(each).with_rank_only() if isinstance(each, torch.Tensor) else None for each in inputs

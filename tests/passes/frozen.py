@@ -70,8 +70,8 @@ class Unsqueezes(nn.Module):
         return y + y.dim()
 
 
-class Normalises(nn.Module):
-    """A normalisation behind a linear map, of rows and of more: both have as many channels."""
+class Normalizes(nn.Module):
+    """A normalization after a linear map, of rows and of more: both have as many channels."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class Views(nn.Module):
 def answers_of(
     make: Callable[[], nn.Module], *shapes: Sequence[int], freeze: Freeze = rekindle.freeze
 ) -> Callable[[], Sequence[str]]:
-    """What :func:`frozen_disagreements` tells of a module called with tensors of these shapes, twice each."""
+    """What :func:`frozen_disagreements` returns for a module called with tensors of these shapes, twice each."""
     generator = torch.Generator().manual_seed(1)
     inputs = [torch.randn(list(shape), generator=generator) for shape in shapes for _ in range(2)]
     return lambda: _without_gradients(make, freeze, inputs)

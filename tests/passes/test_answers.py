@@ -131,7 +131,7 @@ def test_programs_answer_as_without_passes(program: Program, verification: list[
 
 
 ANOTHER_ERROR_FIRST = {
-    "wants_another_number_of_chunks": "a kernel runs where the last of its operators stood: the other error comes first"
+    "wants_another_number_of_chunks": "a kernel runs where its last operator was: the other error comes first"
 }
 """Programs in which two operators raise, and with kernels it is not the first of them that does."""
 
@@ -161,6 +161,6 @@ def test_answers_of(program: Callable[..., object], verification: list[str]) -> 
 
 
 @pytest.mark.parametrize("program", programs.PROGRAMS)
-def test_answers_of_specialised(program: Callable[..., object]) -> None:
+def test_answers_of_specialized(program: Callable[..., object]) -> None:
     """Passes use what is known of the tensors."""
-    assert disagreements(program, (*PASSES, *OPTIMIZATION), specialised=True) == []
+    assert disagreements(program, (*PASSES, *OPTIMIZATION), specialized=True) == []

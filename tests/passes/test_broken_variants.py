@@ -1,4 +1,4 @@
-"""Passes that are broken on purpose: the answers of some program tell.
+"""Passes that are broken on purpose: the results of some program show it.
 
 Each variant leaves out one thing that its pass has to look at, or does one thing wrong. What does not show in any
 answer would be a hole in the tests, and a pass without a variant is one in this table.
@@ -75,7 +75,7 @@ ALL = (*OPTIMIZATION, *PASSES)
 
 @dataclass(frozen=True)
 class Broken:
-    """``breaks`` breaks the pass; ``differing`` tells where answers differ, and is empty where none do."""
+    """``breaks`` breaks the pass; ``differing`` returns where results differ, and is empty where none do."""
 
     name: str
     how: str
@@ -91,9 +91,9 @@ def plain(program: Callable[..., object]) -> Callable[[], Sequence[str]]:
     return lambda: disagreements(program, ALL)
 
 
-def specialised(program: Callable[..., object]) -> Callable[[], Sequence[str]]:
+def specialized(program: Callable[..., object]) -> Callable[[], Sequence[str]]:
     """The same where passes know dtypes and ranks."""
-    return lambda: disagreements(program, ALL, specialised=True)
+    return lambda: disagreements(program, ALL, specialized=True)
 
 
 # ------------------------------------------------------------------------------------------------------- ways to break
@@ -301,7 +301,7 @@ def _two_tensors() -> Sequence[str]:
 
 
 def _written_beside() -> Sequence[str]:
-    """One part writes to what the other reads, and is behind it in the text."""
+    """One part writes to what the other reads, and is after it in the text."""
     text = """graph(%x : Float(512, 512)):
   %one : int = prim::Constant[value=1]()
   %y : Float(512, 512) = aten::add(%x, %one, %one)
@@ -444,7 +444,7 @@ BROKEN = (
         "remove_mutation",
         "forgets that the dtype stays",
         replaced(remove_mutation, "functional_kind", lambda node, sizes_stay: _without_underscore(node)),
-        specialised(programs.halves_integers),
+        specialized(programs.halves_integers),
     ),
     Broken(
         "remove_mutation",
@@ -455,7 +455,7 @@ BROKEN = (
     Broken("batch_mm", "skips the alias check", no_writers, plain(programs.writes_to_a_factor)),
     Broken("batch_mm", "shares the other factor", _shares_the_other_factor, plain(programs.multiplies_matrices)),
     Broken("batch_mm", "turns factors round", _turns_factors_round, plain(programs.multiplies_matrices)),
-    Broken("decompose_ops", "lets a bias be larger", _leaves_out_the_fitting, specialised(programs.adds_a_larger_bias)),
+    Broken("decompose_ops", "lets a bias be larger", _leaves_out_the_fitting, specialized(programs.adds_a_larger_bias)),
     Broken(
         "parallelize",
         "lets parts write",
@@ -511,13 +511,13 @@ BROKEN = (
         "fold_batch_norm",
         "forgets the bias",
         replaced(foldable.Foldable, "shift", lambda self: torch.zeros(self.channels, dtype=torch.float64)),
-        answers_of(frozen.Normalises, (5, 3)),
+        answers_of(frozen.Normalizes, (5, 3)),
     ),
     Broken(
         "fold_batch_norm",
         "takes the last dimension for the channels",
         replaced(fold_batch_norm.Ranks, "exactly", lambda self, value: 2),
-        answers_of(frozen.Normalises, (5, 4, 3)),
+        answers_of(frozen.Normalizes, (5, 4, 3)),
     ),
     Broken(
         "fold_arithmetic",
@@ -555,11 +555,11 @@ def test_a_broken_pass_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as patch:
         broken.breaks(patch)
         found = broken.differing()
-    assert found, "no answer tells"
+    assert found, "no result differs"
 
 
 def test_every_pass_has_a_broken_variant() -> None:
-    """Those that run on programs, and those that stand in this folder's tests of answers."""
+    """Those that run on programs, and those that this folder's tests of results run."""
     passes_here = (*CLEANUP_AFTER_EMISSION, *OPTIMIZATION, *PASSES, Inlining())
     wanted = {each.name for each in passes_here} - {"user_passes"}  # which holds the passes of users
     have = {broken.name for broken in BROKEN}

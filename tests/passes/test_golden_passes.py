@@ -27,7 +27,7 @@ from tests.passes.cases import CASES
 from tests.support.golden import GoldenTexts
 
 WITH_TESTS_OF_THEIR_OWN = {"inlining", "freezing", "lower_graph", "fuse_graph", "partial_evaluation"}
-"""Passes whose golden text is not made of single graphs, or tells more; each has a test of its own that writes it."""
+"""Passes whose golden text is not made of single graphs, or has more; each has a test of its own that writes it."""
 
 
 def passes() -> dict[str, Callable[..., Pass]]:

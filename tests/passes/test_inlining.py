@@ -1,4 +1,4 @@
-"""Calls give way to what they call."""
+"""Calls are replaced by the bodies of the functions that they call."""
 
 from __future__ import annotations
 

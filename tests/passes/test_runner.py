@@ -20,7 +20,7 @@ from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 
 @dataclass(slots=True)
 class _Noted:
-    """Does nothing but tell that it ran."""
+    """Does nothing but record that it ran."""
 
     ran: list[str] = field(default_factory=list)
     changes: bool = False
@@ -92,7 +92,7 @@ def test_a_pass_that_hides_its_change_is_found_at_the_end() -> None:
 
 
 def test_every_list_of_passes_is_verified_in_tests() -> None:
-    """conftest.py asks for it in the environment: whoever runs passes need not."""
+    """conftest.py sets it in the environment: tests that run passes need not."""
     with pytest.raises(VerificationError, match="after the pass 'break'"):
         run_passes(parse_graph(_TEXT), [_Break()])
     with pytest.raises(VerificationError, match="after the pass 'break'"):

@@ -105,7 +105,7 @@ def test_one_for_all_that_are_alike() -> None:
 
 
 def test_graphs_share_nothing_with_others() -> None:
-    """Each is optimised as was asked when it was: the copy of a program that a search for a fault makes, too."""
+    """Each is optimized with the options of that time, and so is a copy that a bisection makes."""
     graphs = [parse_graph(TWICE) for _ in range(2)]
     shared: SubgraphCache[Runner] = SubgraphCache()
     one, other = [shared.of(next(iter(graph.nodes)), Runner) for graph in graphs]
@@ -123,7 +123,7 @@ def test_nothing_is_kept() -> None:
 
 
 class Layers(nn.Module):
-    """Eight layers, each with operators behind it that kernels know, and a part of what the module is given."""
+    """Eight layers, each with operators after it that fuse, and a part of what the module is given."""
 
     def __init__(self) -> None:
         super().__init__()

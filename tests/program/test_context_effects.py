@@ -59,7 +59,10 @@ def test_autocast_on_demand(on):
 def test_autocast_of_archives_of_torch():
     x = torch.ones(2, 2)
     assert through_a_file(lowered_on_cpu)(x).dtype == torch.bfloat16
-    if sys.version_info < (3, 13):  # behind it torch.jit.script fails: it asks Python for the source of object.__new__
+    if sys.version_info < (
+        3,
+        13,
+    ):  # from then on torch.jit.script fails: it asks Python for the source of object.__new__
         assert rekindle.load(written_by_torch(lowered_on_cpu))(x).dtype == torch.bfloat16
 
 

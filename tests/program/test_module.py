@@ -277,7 +277,7 @@ def test_call_of_a_module_without_forward():
     assert "return 3" in scripted.size.code
 
 
-# ------------------------------------------------------------------------------------- tensors that stand in two places
+# ------------------------------------------------------------------------------------- tensors in two places
 
 
 class Weights(nn.Module):
@@ -307,10 +307,10 @@ def test_a_replaced_tensor_is_replaced_in_the_lists_and_dicts_that_hold_it():
 
 
 def test_moved_tensors_are_moved_in_the_lists_and_dicts_that_hold_them():
-    scripted = rekindle.script(Weights()).to(torch.float64)  # which makes buffers anew
+    scripted = rekindle.script(Weights()).to(torch.float64)  # which makes new buffers
     assert scripted().dtype == torch.float64
     assert scripted.rows[1] is scripted.pairs[0][1] is scripted.b
-    scripted.to("meta")  # which makes parameters anew, too
+    scripted.to("meta")  # which makes new parameters, too
     assert scripted().device.type == "meta"
     assert scripted.rows[0] is scripted.by_name["w"] is scripted.pairs[0][0] is scripted.w
 

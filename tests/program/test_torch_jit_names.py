@@ -42,7 +42,7 @@ def compiled() -> dict[str, tuple[object, object]]:
 
 NOT_APPLICABLE = {
     "module.forward_magic_method": "how torch.jit's wrapper finds __len__ and the like; here they are Python's own",
-    "method.raw_owner": "the C++ object behind the module; `owner` is the module",
+    "method.raw_owner": "the C++ object of the module; `owner` is the module",
 }
 
 # nn.Module has these, and torch.jit refuses to do them for a compiled module. Here they do what they always do.

@@ -1,11 +1,11 @@
 """A strategy of programs over objects, containers, strings, exceptions and with statements, as source text.
 
-A variable's first letter tells its type: i int, f float, b bool, s str, v List[int], d Dict[str, int],
+A variable's first letter is its type: i int, f float, b bool, s str, v List[int], d Dict[str, int],
 m Dict[str, List[int]], p Tuple[int, str], w List[Tensor], t Tensor, c Cell, h Holder. Cells and holders are classes of
 the program; Hypothesis writes the body of a method. The caller's containers are attributes of the caller's objects at
 times, so that what a program writes under one name, it reads under another.
 
-Numbers stay small, strings and lists short, and loops run over copies. What can fail stands only where its value is
+Numbers stay small, strings and lists short, and loops run over copies. What can fail occurs only where its value is
 needed: the compiler may drop what is computed for nothing, and its failure with it.
 """
 

@@ -1,8 +1,8 @@
 """A strategy of whole programs, as source text.
 
-Each variable keeps the type that its first letter tells: i int, f float, b bool, t Tensor, v List[int], w List[Tensor].
+Each variable keeps the type of its first letter: i int, f float, b bool, t Tensor, v List[int], w List[Tensor].
 Numbers stay small, loops end (``while`` has fuel), and no list changes while a loop runs over it. What can fail
-(division by zero, an index out of range) stands only where its value is needed: the compiler may drop what is
+(division by zero, an index out of range) occurs only where its value is needed: the compiler may drop what is
 computed for nothing, and its failure with it.
 """
 

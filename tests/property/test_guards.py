@@ -1,4 +1,4 @@
-"""Programs that nobody thought of, with guards that fail though they hold: they answer as they do unoptimised."""
+"""Random programs with guards that fail though their conditions hold: their results are those of unoptimized code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripted equals eager, on programs that nobody thought of."""
+"""Scripted equals eager, on random programs."""
 
 from __future__ import annotations
 

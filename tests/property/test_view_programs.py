@@ -63,7 +63,7 @@ def test_scripted_is_eager(
 
 
 def _effects(module: Any, arguments: Arguments) -> tuple[Effects, Effects]:
-    """Of a call, and of the question what the module keeps, which tells whose memory that is."""
+    """Of a call, and of a query of what the module keeps, which shows whose memory that is."""
     called = call(module, arguments)
     kept = call(module.kept, Arguments((), {}, [*arguments.behind, *_tensors(arguments)]))
     return called, kept
@@ -74,6 +74,6 @@ def _tensors(arguments: Arguments) -> list[Tensor]:
 
 
 def _cut(module: Any) -> None:
-    """What the module keeps from the last call has a history that was let go of: the next call begins anew."""
+    """What the module keeps from the last call has a history that was released: the next call starts a new one."""
     module.t, module.m = module.t.detach(), module.m.detach()
     module.w = [tensor.detach() for tensor in module.w]

@@ -55,7 +55,7 @@ class Program(nn.Module):
 
 @dataclass(slots=True)
 class ViewWriter(Writer):
-    """Writes the bodies of ``forward`` and of ``helper``; ``has_helper`` tells whether ``helper`` can be called."""
+    """Writes the bodies of ``forward`` and of ``helper``; ``has_helper`` is whether ``helper`` can be called."""
 
     has_helper: bool = False
     simple_statements: tuple[str, ...] = (

@@ -1,4 +1,4 @@
-"""Guards that fail: what they leave for, in plans and in the interpreter, and what becomes of specialisations."""
+"""Guards that fail: the code that they resume, in plans and in the interpreter, and later specializations."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_every_guard_may_fail(program: Callable[..., object], guarding: tuple[An
     expected = outcome(program, inputs())
     profiled = Profiled(guarding=guarding, patience=1 << 30)
     with failing_guards() as faults, profiled.calls():
-        if program is fails:  # a call that raises tells too little
+        if program is fails:  # a call that raises shows too little
             compiled(inputs()[0], [torch.ones(1)] * 4)
         assert_same_outcome(outcome(compiled, inputs()), expected, "the first call")
         faults.begin()
@@ -184,7 +184,8 @@ def outer(x: Tensor, n: int) -> Tensor:
 
 
 def test_places_after_a_bailout(way: str) -> None:
-    """The turns before the bailout, the turn that it leaves, and those behind: the lines are the program's."""
+    """The iterations before the bailout, the iteration that it leaves, and those after it: the lines are the
+    program's."""
     compiled = rekindle.script(outer)
     profiled = Profiled(guarding=())
     with profiled.calls():
@@ -243,7 +244,7 @@ def calls(compiled: Any, sizes: Iterator[int] | range, width: int = 3) -> None:
         assert torch.equal(compiled(x, w), shaped(x, w))
 
 
-def test_as_many_specialisations_as_the_strategy_allows() -> None:
+def test_as_many_specializations_as_the_strategy_allows() -> None:
     profiled = Profiled(fusion=(("STATIC", 2), ("DYNAMIC", 1)))
     with profiled.calls():
         compiled = rekindle.script(shaped)
@@ -276,7 +277,7 @@ def counted(x: Tensor) -> int:
 
 
 def test_what_keeps_failing_in_the_middle_is_given_up() -> None:
-    """What is learned from then on is true of all that came: the number is no constant any more."""
+    """Later specializations hold for all values that came: the number is no longer a constant."""
     profiled = Profiled(fusion=(("STATIC", 2),), patience=3)
     with profiled.calls():
         compiled = rekindle.script(counted)

@@ -1,4 +1,4 @@
-"""Guards and bailouts that are broken on purpose: the answers of some program tell."""
+"""Guards and bailouts that are broken on purpose: the results of some program show it."""
 
 from __future__ import annotations
 
@@ -101,4 +101,4 @@ def test_answers_tell(how: str, monkeypatch: Patch) -> None:
     assert disagreements() == []
     with monkeypatch.context() as patch:
         BROKEN[how](patch)
-        assert disagreements(), "no answer tells"
+        assert disagreements(), "no result differs"

@@ -14,7 +14,7 @@ from tests.support.golden import GoldenTexts
 
 # The overview's example as torch.jit compiles it today: constants print True and None as they are, the list that
 # aten::chunk
-# makes is taken apart by a node of its own (the overview's listing has both as one ConstantChunk), and constants,
+# makes is unpacked by a node of its own (the overview's listing has both as one ConstantChunk), and constants,
 # which stay in
 # their registers, are never moved.
 LSTM = """

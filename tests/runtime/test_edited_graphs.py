@@ -32,7 +32,7 @@ def inner(x: torch.Tensor) -> torch.Tensor:
 
 
 def fresh(function: object) -> rekindle.Function:
-    """``function`` compiled anew."""
+    """``function``, compiled again."""
     return rekindle.create_function(rekindle.script(function).graph)
 
 

@@ -65,7 +65,7 @@ def _raised(future: Future[int]) -> BaseException:
 
 
 def test_everyone_gets_an_error_of_its_own() -> None:
-    """The traceback belongs to whoever waits."""
+    """The traceback is that of the waiting caller."""
     cause = KeyError("cause")
     error = ValueError("wrong")
     error.__cause__ = cause
@@ -132,7 +132,7 @@ def test_threads_start_when_needed(pool: TaskPool) -> None:
 
 
 def test_tasks_run_side_by_side(pool: TaskPool) -> None:
-    """Each task needs the other to go on."""
+    """Each task needs the other to continue."""
     barrier = threading.Barrier(2, timeout=LIMIT)
     futures = [_submit(pool, barrier.wait) for _ in range(2)]
     assert sorted(future.wait() for future in futures) == [0, 1]
@@ -145,7 +145,7 @@ def test_no_more_threads_than_allowed(pool: TaskPool) -> None:
 
 
 def test_tasks_may_block(pool: TaskPool) -> None:
-    """Threads that stand still are stood in for: tasks nested in each other need no more threads than there are."""
+    """Blocked threads run other tasks: nested tasks need no more threads than the pool has."""
 
     def nested(depth: int) -> int:
         return 0 if depth == 0 else _submit(pool, lambda: nested(depth - 1)).wait() + 1

@@ -1,4 +1,4 @@
-"""Optimised graphs on disk: what is read is what was made, under a key that nothing else has."""
+"""Optimized graphs on disk: a graph is read as it was written, under a key of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Optimized = list[int]
 
 @pytest.fixture
 def optimized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Optimized:
-    """How many times graphs were optimised, with an empty cache that keeps small programs too."""
+    """The number of times that graphs were optimized, with an empty cache that keeps small programs too."""
     counted: Optimized = []
 
     def counting(*arguments: Any, **keywords: Any) -> bool:
@@ -56,7 +56,7 @@ class Net(torch.nn.Module):
         return torch.tanh(y) + x.dim()
 
 
-def test_the_next_process_optimises_nothing(optimized: Optimized) -> None:
+def test_the_next_process_optimizes_nothing(optimized: Optimized) -> None:
     scripted, x = rekindle.script(Net().eval()), torch.randn(3, 4)
     with torch.no_grad():
         expected = scripted(x)

@@ -1,4 +1,4 @@
-"""Loops that run often are compiled, and nobody can tell but by the clock."""
+"""Loops that run often are compiled, which changes nothing but the time."""
 
 from __future__ import annotations
 

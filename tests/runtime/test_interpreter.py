@@ -1,4 +1,4 @@
-"""What running a program answers: control flow, calls, constants, steps."""
+"""Results of running a program: control flow, calls, constants, steps."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_what_one_branch_uses_is_dropped_in_the_other() -> None:
 
 def test_and_the_other_way_round() -> None:
     run(BRANCH, False)
-    # %a dies at the start of the second block, which hands out %b.
+    # %a dies at the start of the second block, which returns %b.
     assert ALIVE == [[], [0], [1], [1]]
 
 
@@ -148,7 +148,7 @@ def test_what_a_loop_carries_and_reads() -> None:
         [w, b0],  # %x died with its use
         [w, c0],  # what was carried and is not read: %b of the first iteration
         [w, b1],
-        [b1, c1],  # behind the loop %w is dropped
+        [b1, c1],  # after the loop %w is dropped
         [b1, z],
     ]
 

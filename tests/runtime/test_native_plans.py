@@ -617,7 +617,7 @@ class Constant(nn.Module):
 
 
 def test_a_constant_of_a_subclass(ways: Run) -> None:
-    """It joins a register of Tensors, whose class nobody looks at again."""
+    """It joins a register of Tensors, whose class is not checked again."""
     graph = rekindle.freeze(rekindle.script(Constant()).eval()).forward.graph.copy()
     for node in graph.all_nodes():
         if node.kind == "prim::Constant" and isinstance(node.output.to_python(), Tensor):

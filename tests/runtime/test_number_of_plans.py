@@ -19,7 +19,7 @@ MOST = 8
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the plans that are made, whoever makes them."""
+    """The names of the plans that are made."""
     made: list[str] = []
     init = PythonFunction.__init__
 

@@ -104,7 +104,7 @@ def test_what_needs_no_call() -> None:
     compiled = rekindle.script(containers)
     assert compiled(3, "x") == containers(3, "x")
     first, second = compiled(3, "x")[0], compiled(3, "x")[0]
-    assert first is not second, "a list is made anew by each call"
+    assert first is not second, "each call makes a new list"
 
 
 def scoped(x, log: List[str], fails: bool):

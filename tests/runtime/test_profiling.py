@@ -34,7 +34,7 @@ def run(recording: ProfilingRecord, *arguments: object) -> object:
 
 
 def profiles(graph: Graph) -> list[str]:
-    """For each value that was watched the kind of its user, and what was told of it."""
+    """For each profiled value the kind of its user, and the recorded type."""
     verify(graph)
     return [
         f"{node.output.uses[0].user.kind} {node.attributes.get('profiled_type')}"
@@ -76,7 +76,7 @@ def grows(x: Tensor, n: int) -> Tensor:
 
 
 def test_loops_and_branches() -> None:
-    """A dimension that changes from turn to turn is unknown; of what never ran nothing is told."""
+    """A dimension that changes from iteration to iteration is unknown; of code that never ran nothing is recorded."""
     recording = recording_of(grows)
     assert run(recording, torch.ones(1, 2), 3).shape == (8, 2)  # type: ignore[attr-defined]
     assert profiles(recording.finish()) == [

@@ -309,7 +309,7 @@ def checked(n: int):
     assert n > 1, "small"
     if __debug__:
         return "debug", __debug__
-    return "optimised", __debug__
+    return "optimized", __debug__
 
 print(rekindle.script(checked)(2) == checked(2), checked(2))
 try:
@@ -323,8 +323,8 @@ except AssertionError as error:
     ("options", "printed"),
     [
         ([], "True ('debug', True)\nsmall\n"),
-        (["-O"], "True ('optimised', False)\n('optimised', False)\n"),
-        (["-OO"], "True ('optimised', False)\n('optimised', False)\n"),
+        (["-O"], "True ('optimized', False)\n('optimized', False)\n"),
+        (["-OO"], "True ('optimized', False)\n('optimized', False)\n"),
     ],
     ids=["debug", "-O", "-OO"],
 )

@@ -290,7 +290,7 @@ def test_types_of_parameters_are_assumed_where_they_decide_a_question() -> None:
 
 
 class Counted:
-    """Counts how often graphs are optimised."""
+    """Counts how often graphs are optimized."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -348,7 +348,7 @@ def test_calls_do_not_wait_for_what_is_compiled_in_the_background(monkeypatch: p
     assert versions_of(function) == 1
 
 
-def test_what_the_background_cannot_optimise_runs_on(
+def test_what_the_background_cannot_optimize_runs_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def local(x):

@@ -1,4 +1,4 @@
-"""Programs that fork and wait: they stop, go on elsewhere, nest deeply, fail, and take PyTorch's modes along."""
+"""Programs that fork and wait: they stop, continue on other threads, nest deeply, fail, and keep PyTorch's modes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_unused_futures_run_all_the_same() -> None:
         x = torch.zeros(2)
         assert rekindle.script(ignores_the_future)(x) == 7
         after: Future[int] = Future()
-        pool.submit(lambda: after.set_result(1))  # the one thread comes to this behind what was forked
+        pool.submit(lambda: after.set_result(1))  # the only thread runs this after the forked task
         after.wait()
         assert torch.equal(x, torch.ones(2))
     finally:
@@ -102,7 +102,7 @@ def test_unused_futures_run_all_the_same() -> None:
         pool.close()
 
 
-# --------------------------------------------------------------------------------------------------- stop and go on
+# --------------------------------------------------------------------------------------------------- stop and continue
 
 
 def test_a_state_stops_before_a_future(pool: TaskPool) -> None:
@@ -328,7 +328,7 @@ def waits_without_gradients(before: rekindle.Future[int]) -> int:
 
 
 def test_errors_leave_with_statements_that_wait() -> None:
-    """Here and in a task, where the thread goes on to do other things."""
+    """Here and in a task whose thread then does other things."""
     compiled = rekindle.script(waits_without_gradients)
     pool = TaskPool(1)
     before = set_task_pool(pool)
@@ -390,7 +390,7 @@ def test_tasks_take_the_mode_of_gradients_along(grad: bool, pool: TaskPool) -> N
 
 
 def test_a_task_stops_within_no_grad(pool: TaskPool) -> None:
-    """Where it goes on, gradients are off; its thread then does other things with gradients on."""
+    """Where it continues, gradients are off; its thread then does other things with gradients on."""
     compiled = rekindle.script(without_gradients)
     x = torch.ones(2, requires_grad=True)
     gates = [Future[int]() for _ in range(4)]
@@ -513,7 +513,7 @@ def calls_back(n: int) -> int:
 
 
 def test_python_within_a_task_may_wait(pool: TaskPool) -> None:
-    """Then a thread of the pool stands still; another stands in for it."""
+    """Then a thread of the pool is blocked; another one replaces it."""
 
     def task(n: int) -> int:
         return calls_back(n)
@@ -542,8 +542,8 @@ def is_of_inference(x: Tensor) -> bool:
 
 
 def test_a_task_stops_within_inference_mode(pool: TaskPool) -> None:
-    """Its guard belongs to the thread that it was entered on. Where the task goes on, inference mode is on until it is
-    left; what else runs on either thread is not touched by it."""
+    """Its guard belongs to the thread that it was entered on. Where the task continues, inference mode is on until it
+    is left; what else runs on either thread is not touched by it."""
     compiled = rekindle.script(within_inference_mode)
     x = torch.ones(2, requires_grad=True)
     for _ in range(5):

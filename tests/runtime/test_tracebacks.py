@@ -92,7 +92,7 @@ def function_source(user: ModuleType, name: str) -> Source:
 
 
 def compiled(user: ModuleType, name: str, text: str, **places: str | GraphFunction) -> GraphFunction:
-    """A function of the graph ``text``. ``places`` are the fragments of source that the nodes of these outputs stand
+    """A function of the graph ``text``. ``places`` are the fragments of source that the nodes of these outputs have
     for.
 
     A fragment ``name@record`` of a prim::CallFunction also says what it calls.

@@ -1,4 +1,4 @@
-"""What raises in Python raises in a program, though nobody uses its result."""
+"""What raises in Python raises in a program, though its result is not used."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ PROGRAMS = (
 )
 
 
-@pytest.mark.parametrize("optimised", [False, True])
+@pytest.mark.parametrize("optimized", [False, True])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
-def test_raises_as_python_does(program: Any, optimised: bool) -> None:
+def test_raises_as_python_does(program: Any, optimized: bool) -> None:
     with pytest.raises(Exception) as expected:  # noqa: PT011 - its class and text are what is compared
         program({}, [])
     compiled = rekindle.script(program)
     for _ in range(2):
-        with rekindle.optimized_execution(optimised), pytest.raises(type(expected.value)) as raised:
+        with rekindle.optimized_execution(optimized), pytest.raises(type(expected.value)) as raised:
             compiled({}, [])
         assert str(raised.value) == str(expected.value)
 
@@ -131,12 +131,12 @@ def writes_before_it_fails(x: torch.Tensor, d: Dict[str, int]):
     return w
 
 
-@pytest.mark.parametrize("optimised", [False, True])
-def test_what_was_written_before_the_error_is_seen(optimised: bool) -> None:
+@pytest.mark.parametrize("optimized", [False, True])
+def test_what_was_written_before_the_error_is_seen(optimized: bool) -> None:
     compiled = rekindle.script(writes_before_it_fails)
     for _ in range(3):
         x = torch.ones(2)
-        with rekindle.optimized_execution(optimised), pytest.raises(KeyError):
+        with rekindle.optimized_execution(optimized), pytest.raises(KeyError):
             compiled(x, {})
         assert x.tolist() == [2.0, 2.0]
 

@@ -1,4 +1,4 @@
-"""What stands in a class besides plain methods, and questions about the classes of modules."""
+"""Members of classes besides plain methods, and questions about the classes of modules."""
 
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 import rekindle
 from rekindle.errors import ArgumentError, RekindleError, SchemaError, UnsupportedError
 from tests.support.messages import message_of
-from tests.support.oracle import normalise, script_with_torch
+from tests.support.oracle import normalize, script_with_torch
 
 # ------------------------------------------------------------------------------------------------------- left to Python
 
@@ -67,7 +67,7 @@ def test_methods_left_to_python():
     assert rekindle.script(calls_python_as_torch_does)(3) == calls_python_as_torch_does(3) == 12
     theirs = script_with_torch(calls_python_as_torch_does)
     assert theirs(3) == 12
-    assert normalise(str(rekindle.script(calls_python_as_torch_does).graph)) == normalise(str(theirs.graph))
+    assert normalize(str(rekindle.script(calls_python_as_torch_does).graph)) == normalize(str(theirs.graph))
     assert message_of(NotImplementedError, lambda: rekindle.script(calls_unused)(3)).partition("\n")[0] == (
         "the function 'never' is marked as unused, but was called"
     )
@@ -254,7 +254,7 @@ def test_the_class_of_a_part_is_known_while_compiling():
     scripted = rekindle.script(module)
     assert torch.equal(scripted(x), module(x))
     theirs = script_with_torch(AsksParts())
-    assert normalise(str(scripted.graph)) == normalise(str(theirs.graph))
+    assert normalize(str(scripted.graph)) == normalize(str(theirs.graph))
     for part in (nn.Sequential(nn.ReLU()), nn.Tanh()):
         asks = AsksTuples(part)
         assert torch.equal(rekindle.script(asks)(x), asks(x))

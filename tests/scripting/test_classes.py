@@ -23,7 +23,7 @@ from rekindle.errors import (
 )
 from tests.oracle.corpus import Program, corpus
 from tests.support.messages import message_of
-from tests.support.oracle import normalise, script_with_torch
+from tests.support.oracle import normalize, script_with_torch
 
 PROGRAMS = [item for item in corpus() if item.name.startswith("classes.") and not isinstance(item.source, type)]
 
@@ -37,8 +37,8 @@ OTHER_GRAPHS = {
 @pytest.mark.parametrize("program", PROGRAMS, ids=[item.name for item in PROGRAMS])
 def test_methods_have_the_graphs_of_torch_jit(program: Program) -> None:
     """With all calls inlined, so that the graphs of the methods are looked at too."""
-    ours = normalise(str(rekindle.script(program.source).inlined_graph))
-    same = ours == normalise(str(script_with_torch(program.source).inlined_graph))
+    ours = normalize(str(rekindle.script(program.source).inlined_graph))
+    same = ours == normalize(str(script_with_torch(program.source).inlined_graph))
     assert same != (program.name in OTHER_GRAPHS)
 
 
@@ -456,7 +456,7 @@ def test_first_assignment_within_a_branch():
         "                ^^^^^^\n"
         "Hint: assign it before, or declare its type in the body of the class: n: int"
     )
-    # A failure leaves nothing behind.
+    # A failure leaves nothing.
     assert error_of(UnsupportedError, Sometimes).startswith("attribute 'n' of 'Sometimes' is first assigned")
 
 

@@ -1,4 +1,4 @@
-"""Attributes that ``__init__`` leaves empty: what methods put into them tells the types of their elements."""
+"""Attributes that ``__init__`` leaves empty: what methods put into them determines the types of their elements."""
 
 from __future__ import annotations
 

@@ -310,14 +310,14 @@ def test_named_tuples():
 # ------------------------------------------------------------------------------------------------------------ modules
 
 
-class NotInitialised(nn.Module):
+class NotInitialized(nn.Module):
     def __init__(self) -> None:
         self.n = 3
 
 
-def test_module_that_is_not_initialised():
-    assert error_of(NotScriptableError, NotInitialised()) == (
-        "the module 'NotInitialised' has not been initialized\n"
+def test_module_that_is_not_initialized():
+    assert error_of(NotScriptableError, NotInitialized()) == (
+        "the module 'NotInitialized' has not been initialized\n"
         "Hint: call super().__init__() at the start of its __init__"
     )
 

@@ -44,11 +44,11 @@ class ByDefault(Whole):
         return self.part(x)
 
 
-def part(*, before: Tuple[Any, ...] = (), behind: Tuple[Any, ...] = ()) -> Part:
+def part(*, before: Tuple[Any, ...] = (), after: Tuple[Any, ...] = ()) -> Part:
     made = Part()
     for hook in before:
         made.register_forward_pre_hook(hook)
-    for hook in behind:
+    for hook in after:
         made.register_forward_hook(hook)
     return made
 
@@ -75,23 +75,23 @@ def before_one_alone(self: Any, input: Tuple[Tensor]) -> Tensor:
     return input[0] + 1
 
 
-def behind(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Tensor:
+def after(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Tensor:
     return output * 10 + input[1]
 
 
-def behind_without_result(self: Any, input: Tuple[Tensor, int], output: Tensor) -> None:
-    print("behind", input[1])  # noqa: T201
+def after_without_result(self: Any, input: Tuple[Tensor, int], output: Tensor) -> None:
+    print("after", input[1])  # noqa: T201
 
 
-def behind_that_may_change(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Optional[Tensor]:
+def after_that_may_change(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Optional[Tensor]:
     return output * 3 if bool(output.sum() > 12) else None
 
 
-def behind_of_another_type(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Tuple[Tensor, int]:
+def after_of_another_type(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Tuple[Tensor, int]:
     return output, input[1]
 
 
-def behind_one(self: Any, input: Tuple[Tensor], output: Tensor) -> Tensor:
+def after_one(self: Any, input: Tuple[Tensor], output: Tensor) -> Tensor:
     return output * 10 + input[0]
 
 
@@ -99,15 +99,15 @@ MODULES = {
     "before": lambda: Whole(part(before=(before,))),
     "several before": lambda: Whole(part(before=(before, before_without_result, before))),
     "before, maybe": lambda: Whole(part(before=(before_that_may_change, before))),
-    "behind": lambda: Whole(part(behind=(behind, behind_without_result, behind))),
-    "behind, maybe": lambda: Whole(part(behind=(behind_that_may_change,))),
-    "behind, another type": lambda: Whole(part(behind=(behind_of_another_type,))),
-    "both": lambda: Whole(part(before=(before,), behind=(behind,))),
-    "by keyword": lambda: ByKeyword(part(before=(before_one,), behind=(behind_one,))),
-    "by default": lambda: ByDefault(part(before=(before_one_alone,), behind=(behind_one,))),
-    "in a container": lambda: Whole(nn.ModuleList([part(before=(before,), behind=(behind,))])[0]),
+    "after": lambda: Whole(part(after=(after, after_without_result, after))),
+    "after, maybe": lambda: Whole(part(after=(after_that_may_change,))),
+    "after, another type": lambda: Whole(part(after=(after_of_another_type,))),
+    "both": lambda: Whole(part(before=(before,), after=(after,))),
+    "by keyword": lambda: ByKeyword(part(before=(before_one,), after=(after_one,))),
+    "by default": lambda: ByDefault(part(before=(before_one_alone,), after=(after_one,))),
+    "in a container": lambda: Whole(nn.ModuleList([part(before=(before,), after=(after,))])[0]),
 }
-COMPILED_ALIKE = ["before", "several before", "behind", "behind, another type", "both"]
+COMPILED_ALIKE = ["before", "several before", "after", "after, another type", "both"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -192,8 +192,8 @@ def test_hooks_on_parts_of_different_types() -> None:
     class Both(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.a = part(behind=(behind,))
-            self.b = part(before=(before,), behind=(behind,))
+            self.a = part(after=(after,))
+            self.b = part(before=(before,), after=(after,))
 
         def forward(self, x: Tensor) -> Tensor:
             return self.a(x, 1) + self.b(x, 2)
@@ -237,15 +237,15 @@ def maybe_other(self: Any, input: Tuple[Tensor, int]) -> Optional[Tuple[Tensor]]
     return (input[0],)
 
 
-def behind_too_few(self: Any, input: Tuple[Tensor, int]) -> None:
+def after_too_few(self: Any, input: Tuple[Tensor, int]) -> None:
     pass
 
 
-def behind_other_output(self: Any, input: Tuple[Tensor, int], output: int) -> None:
+def after_other_output(self: Any, input: Tuple[Tensor, int], output: int) -> None:
     pass
 
 
-def behind_maybe_int(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Optional[int]:
+def after_maybe_int(self: Any, input: Tuple[Tensor, int], output: Tensor) -> Optional[int]:
     return 3
 
 
@@ -282,16 +282,16 @@ WRONG = {
     ),
 }
 WRONG_BEHIND = {
-    behind_too_few: (
-        "the hook 'behind_too_few' of the module 'Part' takes 1 argument besides the module, but is called with 2 "
-        "arguments" + CALL + HINT.format("behind_too_few")
+    after_too_few: (
+        "the hook 'after_too_few' of the module 'Part' takes 1 argument besides the module, but is called with 2 "
+        "arguments" + CALL + HINT.format("after_too_few")
     ),
-    behind_other_output: (
-        "parameter 'output' of the hook 'behind_other_output' of the module 'Part' is int, but gets the result, Tensor"
+    after_other_output: (
+        "parameter 'output' of the hook 'after_other_output' of the module 'Part' is int, but gets the result, Tensor"
         + CALL
-        + HINT.format("behind_other_output")
+        + HINT.format("after_other_output")
     ),
-    behind_maybe_int: (
+    after_maybe_int: (
         "a hook of the module 'Part' returns Optional[int]: where it is None, Tensor stays, and a program needs "
         "one type for both" + CALL.rstrip("\n")
     ),
@@ -305,7 +305,7 @@ def test_pre_hooks_that_do_not_fit(hook: Any) -> None:
 
 @pytest.mark.parametrize("hook", WRONG_BEHIND)
 def test_hooks_that_do_not_fit(hook: Any) -> None:
-    assert message_of(TypeMismatchError, lambda: rekindle.script(Whole(part(behind=(hook,))))) == WRONG_BEHIND[hook]
+    assert message_of(TypeMismatchError, lambda: rekindle.script(Whole(part(after=(hook,))))) == WRONG_BEHIND[hook]
 
 
 def test_what_a_pre_hook_returns_must_fit_forward() -> None:
@@ -317,9 +317,9 @@ def test_what_a_pre_hook_returns_must_fit_forward() -> None:
 
 
 def test_a_hook_sees_what_the_pre_hook_before_it_returned() -> None:
-    """In Python it may have a wrong annotation and go well; a program is told."""
+    """Python ignores its wrong annotation; compilation reports it."""
     with pytest.raises(TypeMismatchError, match=r"gets the arguments of the call, Tuple\[Tensor\]"):
-        rekindle.script(Whole(part(before=(short_result,), behind=(behind,))))
+        rekindle.script(Whole(part(before=(short_result,), after=(after,))))
 
 
 def with_keywords(self: Any, args: Tuple[Tensor], kwargs: Dict[str, int], output: Tensor) -> Tensor:
@@ -336,7 +336,7 @@ def with_keywords(self: Any, args: Tuple[Tensor], kwargs: Dict[str, int], output
             + "Hint: register it without with_kwargs, or remove it before compiling",
         ),
         (
-            lambda made: made.register_forward_hook(functools.partial(behind)),
+            lambda made: made.register_forward_hook(functools.partial(after)),
             "a hook of the module 'Part' is not a function and cannot be compiled"
             + CALL
             + "Hint: register a function, or remove the hook before compiling",

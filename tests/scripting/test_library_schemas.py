@@ -1,4 +1,4 @@
-"""Classes that are written in C++, of which the user has PyTorch tell the methods before there is an object."""
+"""Classes that are written in C++, whose schemas the user requests from PyTorch before there is an object."""
 
 from __future__ import annotations
 

@@ -168,9 +168,9 @@ POWERS = [
 ]
 
 
-@pytest.mark.parametrize("optimised", [False, True])
+@pytest.mark.parametrize("optimized", [False, True])
 @pytest.mark.parametrize(("function", "arguments"), POWERS)
-def test_powers_raise_the_errors_of_math(function: Any, arguments: Any, optimised: bool) -> None:
+def test_powers_raise_the_errors_of_math(function: Any, arguments: Any, optimized: bool) -> None:
     def outcome(call: Any) -> str:
         try:
             return repr(call(*arguments))
@@ -181,7 +181,7 @@ def test_powers_raise_the_errors_of_math(function: Any, arguments: Any, optimise
     file = io.BytesIO()
     compiled.save(file)
     saved = rekindle.load(io.BytesIO(file.getvalue()))
-    with rekindle.optimized_execution(optimised):
+    with rekindle.optimized_execution(optimized):
         for each in (compiled, saved):
             assert [outcome(each) for _ in range(3)] == [outcome(function)] * 3
 

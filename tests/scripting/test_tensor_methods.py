@@ -10,7 +10,7 @@ from torch import Tensor
 
 import rekindle
 from tests.support.equality import assert_same
-from tests.support.oracle import compare, normalise_program
+from tests.support.oracle import compare, normalize_program
 
 
 def stft(x: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ def test_the_method_calls_what_the_function_is() -> None:
     def function(x: Tensor) -> Tensor:
         return torch.stft(x, 8, return_complex=True)
 
-    ours, theirs = (normalise_program(rekindle.script(program)) for program in (stft, function))
+    ours, theirs = (normalize_program(rekindle.script(program)) for program in (stft, function))
     assert ours == theirs
 
 

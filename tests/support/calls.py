@@ -9,7 +9,7 @@ from tests.language.running import assert_same_outcome, outcome
 
 
 def assert_calls_agree(function: Any, *calls: tuple[Any, ...], times: int = 3) -> None:
-    """Each call, several times over, so that kernels and specialised versions run, has Python's outcome: the answer and
+    """Each call, several times over, so that kernels and specialized versions run, has Python's outcome: the result and
     its types, or the exception's class and text; what is printed; what becomes of the inputs."""
     compiled = rekindle.script(function)
     for time in range(times):

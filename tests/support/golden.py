@@ -1,4 +1,4 @@
-"""Golden texts: what a test expects, kept in a file of its own that one flag writes anew."""
+"""Golden texts: what a test expects, kept in a file of its own that one flag rewrites."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class GoldenTexts:
         """
         __tracebackhide__ = True
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name for a golden file: words joined by slashes, without the ending .txt")
+            raise ValueError(
+                f"{name!r} is not a name for a golden file: words joined by slashes, without the ending .txt"
+            )
         text = with_later_messages(text)
         if not text.endswith("\n"):
             text += "\n"
@@ -57,7 +59,7 @@ class GoldenTexts:
             )
 
     def not_asked_for(self) -> list[str]:
-        """The names of the files in the folder that nobody has asked for."""
+        """The names of the files in the folder that no test has read."""
         existing = {path.relative_to(self.folder).with_suffix("").as_posix() for path in self.folder.rglob("*.txt")}
         return sorted(existing - self.asked_for.keys())
 

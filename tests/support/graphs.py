@@ -15,7 +15,7 @@ from rekindle.ir.types import BOOL, INT, TENSOR
 
 
 class Thing:
-    """Stands for a tensor: an object that can be watched. ``text`` tells how it came about."""
+    """Represents a tensor: an object that can be watched. ``text`` is how it was computed."""
 
     __slots__ = ("__weakref__", "text")
 

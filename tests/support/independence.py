@@ -2,9 +2,9 @@
 
 The traps do not wrap what they watch: they listen to the interpreter's profile events, which name every call and its
 caller. So nothing changes its identity or its place on the stack, names that were imported long before are watched too,
-and ``torch.jit`` goes on working for everyone else, as the oracle of the same test for instance. Two things happen
-without an event, the construction of a C++ object and calling one; for these the classes' ``__init__`` and ``__call__``
-are replaced meanwhile.
+and ``torch.jit`` continues to work for all other callers, as the oracle of the same test for instance. Two things
+happen without an event, the construction of a C++ object and calling one; for these the classes' ``__init__`` and
+``__call__`` are replaced in that time.
 
 ``torch._jit_internal`` is open: it holds the marks that decorators leave on Python objects, and the package reads them.
 """
@@ -64,7 +64,7 @@ def forbidden_torchscript() -> Iterator[None]:
 
 
 _BUILTIN_CALLS = ("c_call", "c_return") if sys.version_info[:2] == (3, 12) else ("c_call",)
-"""Python 3.12 tells of the calls of C++ methods only when they return."""
+"""Python 3.12 reports calls of C++ methods only when they return."""
 
 
 class _Traps:
@@ -126,7 +126,7 @@ class _Traps:
     def spring(self, caller: types.FrameType, what: str) -> None:
         """Reports a call of ``what`` from the frame ``caller``."""
         place = os.path.relpath(caller.f_code.co_filename, os.path.dirname(os.path.dirname(PACKAGE)))
-        message = f"{place}:{caller.f_lineno} calls {what}: the package does not stand on TorchScript"
+        message = f"{place}:{caller.f_lineno} calls {what}: the package does not use TorchScript"
         self.sprung.append(message)
         raise AssertionError(message)
 
@@ -157,7 +157,7 @@ def _overload_names(packet: torch._ops.OpOverloadPacket) -> set[str]:
 
 
 def _operators_behind(function: Any) -> set[str]:
-    """The operators that the function behind an overload or a packet (``torch.ops.aten.add.int._op``) may run."""
+    """The operators that the function of an overload or a packet (``torch.ops.aten.add.int._op``) may run."""
     namespace = getattr(torch.ops, function.__module__.removeprefix("torch._ops."))
     for packet in vars(namespace).values():
         if not isinstance(packet, torch._ops.OpOverloadPacket):

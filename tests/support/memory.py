@@ -1,8 +1,9 @@
-"""Whether something goes on taking memory: counted, not timed, and told from what is taken once.
+"""Detect leaks: memory that grows with each repetition, as opposed to memory that is taken once.
 
 What is counted: objects that Python's collector tracks (tensors among them), blocks that Python's allocator has handed
-out, and pages of the process, where the system tells them. Each is read after every round, with the garbage collected.
-After a warm-up, growth is the least of the second half less the most of the first half: a leak grows, noise does not.
+out, and pages of the process, where the system reports them. Each is read after every round, with the garbage
+collected. After a warm-up, growth is the least of the second half less the most of the first half: a leak grows, noise
+does not.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Both write TorchScript's text form, so the text is what is read here, by a reader of its own: a mistake of the package's
 parser or printer must not hide from the comparison. What may differ between two equal programs is taken out:
 
-- constants stand at their uses, as type and literal; so do uninitialized values. Where a pass put them means nothing;
+- constants are at their uses, as type and literal; so do uninitialized values. Where a pass put them means nothing;
 - values are numbered in the order in which they are defined, debug names are gone;
-- comments are gone, tensor types tell no shapes, and type names tell no mangling.
+- comments are gone, tensor types have no shapes, and type names no mangling.
 
 What stays is what counts: the nodes and their order, kinds, attributes, blocks, inputs and types.
 
@@ -31,7 +31,7 @@ from tests.support import deprecation
 
 @dataclass(slots=True)
 class Comparison:
-    """What came of comparing two graphs: the normalised texts, and whether they are the same."""
+    """What came of comparing two graphs: the normalized texts, and whether they are the same."""
 
     ours: list[str]
     theirs: list[str]
@@ -50,7 +50,7 @@ def compare(program: Any, compiler: Callable[[Any], Any], oracle: Callable[[Any]
     """Compile ``program`` with ``compiler`` and with torch.jit, and compare all the graphs that come of it."""
     ours = compiler(program)
     theirs = (oracle or script_with_torch)(program)
-    return Comparison(normalise_program(ours), normalise_program(theirs))
+    return Comparison(normalize_program(ours), normalize_program(theirs))
 
 
 def script_with_torch(program: Any) -> Any:
@@ -60,14 +60,14 @@ def script_with_torch(program: Any) -> Any:
         return torch.jit.script(program)
 
 
-def normalise_program(compiled: Any) -> list[str]:
+def normalize_program(compiled: Any) -> list[str]:
     """The graph of a compiled function, or those of all methods of a compiled module and of the modules in it.
 
     Methods that Python calls on its own account (``__len__`` of a container) are not looked at: nothing in the
-    program asked for them. Modules of one type have one program, which stands under the first of them.
+    program asked for them. Modules of one type have one program, which is stored under the first of them.
     """
     if not isinstance(compiled, torch.nn.Module):
-        return normalise(str(compiled.graph))
+        return normalize(str(compiled.graph))
     lines: list[str] = []
     seen: set[str] = set()
     for path, module in compiled.named_modules():
@@ -77,7 +77,7 @@ def normalise_program(compiled: Any) -> list[str]:
                 continue
             seen.add(graph.partition("):\n")[0] + method)
             lines.append(f"{path}.{method}" if path else method)
-            lines.extend("  " + line for line in normalise(graph))
+            lines.extend("  " + line for line in normalize(graph))
     return lines
 
 
@@ -96,11 +96,11 @@ def _method_graph(module: Any, name: str) -> Any:
     return module.script_type.methods[name].graph
 
 
-def normalise(text: str) -> list[str]:
-    """The lines of a printed graph, and of the graphs behind it that its forks run, in normal form, without the
+def normalize(text: str) -> list[str]:
+    """The lines of a printed graph, and of the graphs after it that its forks run, in normal form, without the
     attributes by which numbers raise Python's errors: torch.jit writes infinity for ``x[0] = 1e300``, and has one
     operator for ``math.pow`` and ``**``."""
-    return _Normaliser().run(_ATTRIBUTES_OF_ERRORS.sub("(", text))
+    return _Normalizer().run(_ATTRIBUTES_OF_ERRORS.sub("(", text))
 
 
 _ATTRIBUTES_OF_ERRORS = re.compile(r"(?<=aten::tensor)\[assigned=1\]\(|(?<=aten::pow)\[math=1\]\(")
@@ -125,7 +125,7 @@ class TextNode:
 
 
 def scan(text: str, start: int, stop: str) -> int:
-    """Where a character of ``stop`` stands outside of brackets and strings, from ``start`` on; -1 for nowhere."""
+    """The position of a character of ``stop`` outside of brackets and strings, from ``start`` on; -1 for nowhere."""
     depth = 0
     at = start
     while at < len(text):
@@ -146,7 +146,7 @@ def scan(text: str, start: int, stop: str) -> int:
 
 
 def split(text: str) -> list[str]:
-    """The parts between commas that stand outside of brackets and strings."""
+    """The parts between commas outside of brackets and strings."""
     parts: list[str] = []
     start = 0
     while True:
@@ -191,7 +191,7 @@ def parse_node(line: str) -> TextNode:
 
 
 @dataclass(slots=True)
-class _Normaliser:
+class _Normalizer:
     names: dict[str, str] = field(default_factory=dict)
     count: int = 0
 

@@ -35,7 +35,7 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
         for name in _names_of(node, meanings)
         if is_forbidden(name) and (name not in KNOWN_BY_IDENTITY or id(node) not in compared)
     }
-    # torch.jit.script is told once, not once more as torch.jit.
+    # torch.jit.script is reported once, not once more as torch.jit.
     return sorted(
         (line, name)
         for line, name in found

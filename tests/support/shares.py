@@ -2,7 +2,7 @@
 
 A family is a module with hundreds of programs or operators, each of which is a test. The share is drawn by the names
 of the tests and a seed. The seed is the commit, so that the shares rotate, and a run of one commit repeats; the header
-of a run tells it, and ``REKINDLE_SHARES=<seed>`` asks for that share again.
+of a run has it, and ``REKINDLE_SHARES=<seed>`` asks for that share again.
 """
 
 from __future__ import annotations

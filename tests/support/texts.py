@@ -19,7 +19,7 @@ from rekindle.ir.types import ClassType, FunctionType
 from rekindle.passes import run_passes
 from rekindle.program.sources.source_importer import SourceImporter
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
-from tests.support.oracle import normalise
+from tests.support.oracle import normalize
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ def texts_of(*roots: NamedType) -> Texts:
 
 
 def archive_name(type: NamedType) -> str:
-    """Functions of program texts have bare names: in archives they stand below ``__torch__``."""
+    """Functions of program texts have bare names: in archives they are below ``__torch__``."""
     name = qualified_name(type)
     return name if name.startswith("__torch__.") else f"__torch__.{name}"
 
@@ -98,14 +98,14 @@ def _difference(before: Graph, after: Graph) -> Iterator[str]:
 def _lines(graph: Graph) -> list[str]:
     """The graph in normal form.
 
-    What the text does not tell does not count: where constants stand, what else a None might have been, and by which
+    What is not in the text does not count: where constants are, what else a None might have been, and by which
     number a warning is known. Nor does what the passes would do that clean up after compilation, did they run again:
     they see more once branches that are never taken have gone.
     """
     graph = graph.copy()
     run_passes(graph, CLEANUP_AFTER_EMISSION)
     _move_constants_into_closures(graph)
-    return [_UNTOLD.sub("", line) for line in normalise(str(graph))]
+    return [_UNTOLD.sub("", line) for line in normalize(str(graph))]
 
 
 _UNTOLD = re.compile(r"[^ ,(]+ (?=None[,)])|\[warn_id=\d+\]")

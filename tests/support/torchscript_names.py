@@ -49,7 +49,7 @@ READABLE_CLASSES = frozenset(
 )
 
 # Programs use these, so the package has to know them when it sees them: functions that mean something of their own in
-# a program, and classes that stand in annotations, hold attributes, or are refused. It may ask for their identity and
+# a program, and classes that occur in annotations, hold attributes, or are refused. It may ask for their identity and
 # nothing else.
 KNOWN_BY_IDENTITY = frozenset(
     """

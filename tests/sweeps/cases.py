@@ -58,7 +58,7 @@ class _Writer:
         return _literal(value)
 
     def index(self, value: Any) -> str:
-        """What stands between the brackets of a subscript."""
+        """The text between the brackets of a subscript."""
         if isinstance(value, tuple):
             return ", ".join(map(self.index, value))
         if value is Ellipsis:
@@ -155,7 +155,7 @@ _ODD_CALLS: dict[str, dict[str, Callable[[_Writer, Any], str]]] = {
 
 def _receiver(writer: _Writer, sample: Any) -> str:
     if not isinstance(sample.input, torch.Tensor):
-        raise NotWritable("a method of something that is no tensor")
+        raise NotWritable("a method of another object than a tensor")
     return writer.write(sample.input)
 
 

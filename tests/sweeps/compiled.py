@@ -227,17 +227,17 @@ def _write(stem: str, results: dict[str, Result]) -> None:
     entries = {name: {k: v for k, v in asdict(result).items() if v} for name, result in counted.items()}
     data = {"summary": head, "entries": entries, "outside": outside}
     (report.RESULTS / f"{stem}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    told = (
+    text = (
         f"torch {head['torch']}. Of {head['entries']} entries **{head['denominator']}** count: Dynamo captures them, "
-        "and `aot_eager`, which compiles nothing, answers as eager does. "
-        f'**{head["passed"]}** of them ({head["percent"]} %) answer as eager does with `backend="rekindle"`, in all '
+        "and `aot_eager`, which compiles nothing, agrees with eager. "
+        f'**{head["passed"]}** of them ({head["percent"]} %) agree with eager with `backend="rekindle"`, in all '
         f"of {head['samples']} samples, {head['with_gradients']} of them with gradients."
     )
     way = ", ahead of time" if stem != STEM else ""
     lines = [
         f"# The operator database through torch.compile{way}",
         "",
-        told,
+        text,
         "",
         "| entry that fails | first failure |",
         "| --- | --- |",

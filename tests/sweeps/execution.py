@@ -39,7 +39,7 @@ CHUNK = 120
 
 
 def evaluate(name: str) -> list[list[Any]]:
-    """``[subject, way, calls, what is wrong]`` for each way; ``not compiled`` is no fault."""
+    """``[subject, way, calls, what is wrong]`` for each way; ``not compiled`` is not a failure."""
     found: list[list[Any]] = []
     for subject in subjects.of(name):
         try:
@@ -102,7 +102,7 @@ def write(results: dict[str, Any]) -> dict[str, Any]:
         json.dumps({"summary": summary, "counts": told}, indent=1) + "\n", encoding="utf-8"
     )
     lines = [
-        "# Every way of executing, held against the interpreter",
+        "# Every way of executing, compared with the interpreter",
         "",
         f"torch {summary['torch']}, {summary['subjects']} programs, modules and calls of operators.",
         f"Each is called with up to {KINDS} kinds of arguments for each of its samples: dtypes, sizes, strides,",

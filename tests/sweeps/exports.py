@@ -1,12 +1,12 @@
-"""The sweep over programs that leave for Export IR, beside the converter that PyTorch brings along.
+"""The sweep over programs exported to Export IR, compared with PyTorch's own converter.
 
     python -m tests.sweeps.exports --full                  every probe on every way; writes results/exports.md and .json
-    python -m tests.sweeps.exports --full --ways ONNX      one way anew, in the results
+    python -m tests.sweeps.exports --full --ways ONNX      one way again, in the results
     python -m tests.sweeps.exports --only if.,nn.LSTM      some probes, and what goes wrong with them
     python -m tests.sweeps.exports --by-hand               what PyTorch does with programs that were written by hand
 
 A probe of tests/exporting/probes.py agrees on a way if what the way makes of its exported program gives what the
-compiled program gives on the example, on the other inputs and on the example twice more, state going on from call to
+compiled program gives on the example, on the other inputs and on the example twice more, state kept from call to
 call. The ways are those of tests/exporting/ways.py. The converter is tried on the first of them alone.
 """
 # ruff: noqa: T201 - a command: it prints
@@ -75,7 +75,7 @@ IN_PYTORCH: dict[tuple[str, str], str] = {
 tests/exporting/by_hand.py. Strict: what is listed and agrees is a fault of the list."""
 
 OPEN: dict[tuple[str, str], str] = {}
-"""What has not been written by hand: it may be ours or PyTorch's."""
+"""What has not been written by hand: it may be of this package or PyTorch's."""
 
 WORDS = {
     "agrees": "agrees",

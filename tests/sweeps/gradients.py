@@ -184,8 +184,8 @@ def _difference(mine: Tensor | None, other: Tensor | None) -> str | None:
 # ----------------------------------------------------------------------------------------------------------- two ways
 
 
-def _specialised(graph: Graph, arguments: Sequence[Tensor]) -> Graph:
-    """A copy, optimised, with what is known of ``arguments`` before they come: dtype, rank, device."""
+def _specialized(graph: Graph, arguments: Sequence[Tensor]) -> Graph:
+    """A copy, optimized, with what is known of ``arguments`` before they come: dtype, rank, device."""
     plain = graph.copy()
     run_passes(plain, OPTIMIZATION)
     graph = plain.copy()
@@ -199,8 +199,8 @@ def _specialised(graph: Graph, arguments: Sequence[Tensor]) -> Graph:
 
 
 def graph_of(function: Callable[..., Any], arguments: Sequence[Tensor], result: Any) -> Graph:
-    """The graph that a call would run, its results taken apart as ``result`` is."""
-    graph = _specialised(rekindle.script(function).graph, arguments)
+    """The graph that a call would run, its results flattened as ``result`` is."""
+    graph = _specialized(rekindle.script(function).graph, arguments)
     made = graph.outputs[0].node
     if made.kind == "prim::TupleConstruct":
         values = list(made.inputs)
@@ -464,7 +464,7 @@ def _markdown(counted: dict[str, Result], outside: list[str], head: dict[str, An
         "cases, the derivative of the whole graph as well as the split one."
     )
     differences = (
-        f"The first sample of each was held against differences of values too: {head['gradcheck']} pass `gradcheck`, "
+        f"The first sample of each was compared with finite differences too: {head['gradcheck']} pass `gradcheck`, "
         f"{head['gradgradcheck']} `gradgradcheck`; the others do not in eager either, or have no such gradients. Of "
         f"{head['complex']} entries a sample of complex numbers was compared; these gradients are PyTorch's."
     )

@@ -2,15 +2,15 @@
 
     python -m tests.sweeps.module_db --full --jobs 2      everything; writes results/module_db.md and .json
     python -m tests.sweeps.module_db --only nn_Linear     some entries, and what goes wrong with them
-    python -m tests.sweeps.module_db --record             asks torch.jit.script anew which cases it takes
+    python -m tests.sweeps.module_db --record             asks torch.jit.script again which cases it takes
     python -m tests.sweeps.module_db --traces …           the same with traces
 
 Every module in float32, in training and in evaluation mode, with up to twelve of the database's samples, spread
 evenly over them. Outputs of two calls and what the calls leave in buffers are compared with eager's. An entry counts
-where torch.jit.script compiles and runs one of its cases; what passes beyond that is told beside it.
+where torch.jit.script compiles and runs one of its cases; further cases that pass are listed beside it.
 
 With ``--traces``, an entry counts where a trace of torch.jit gives eager's answer on the sample that it was made of.
-The module is traced as part of another, which has the arguments that are no tensors. A trace of ours must answer as
+The module is traced as part of another, which has the other arguments than tensors. A trace must agree with
 eager does, and on inputs of which sizes were doubled too, as far as eager takes them.
 """
 
@@ -196,7 +196,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--traces", action="store_true", help="trace the cases, on other sizes too")
     parser.add_argument("--record", action="store_true", help="ask torch.jit which cases it takes")
-    parser.add_argument("--causes", action="store_true", help="tell the most frequent causes of failure")
+    parser.add_argument("--causes", action="store_true", help="print the most frequent causes of failure")
     parser.add_argument("--with-torch", action="store_true", help="compile with torch.jit, to try out the sweep")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -2,9 +2,9 @@
 
     python -m tests.sweeps.op_db --full --jobs 2      everything; writes results/op_db.md and .json
     python -m tests.sweeps.op_db --only add,mul       some entries, and what goes wrong with them
-    python -m tests.sweeps.op_db --record --jobs 2    asks torch.jit.script anew which cases it takes (takes --only too)
-    python -m tests.sweeps.op_db --traces …           the same with traces
-    python -m tests.sweeps.op_db --every …            the same of all that eager runs, whatever torch.jit does with it
+    python -m tests.sweeps.op_db --record --jobs 2    asks torch.jit.script again which cases it takes (takes --only
+    too) python -m tests.sweeps.op_db --traces …           the same with traces python -m tests.sweeps.op_db --every …
+    the same of all that eager runs, whatever torch.jit does with it
 
 For every entry up to six samples in float32, an integer dtype and complex64, each called as function, method and
 in-place method. An entry counts where torch.jit.script compiles and runs one of its cases; it passes where every case
@@ -14,7 +14,7 @@ With ``--every``, an entry counts where eager runs one of its cases, and passes 
 eager's answer. The cases that torch.jit.script takes are not run again: the committed result of their sweep counts.
 
 With ``--traces``, an entry counts where a trace of torch.jit gives eager's answer on the sample that it was made of.
-A trace of ours must answer as eager does on that sample, on other samples of the same text and ranks, and on inputs of
+A trace must agree with eager on that sample, on other samples of the same text and ranks, and on inputs of
 which sizes were doubled, as far as eager takes them.
 """
 
@@ -45,7 +45,7 @@ UNINITIALIZED = ("empty", "new_empty", "resize_", "_empty")
 
 
 NOT_DOUBLED = ("nn.functional.embedding_bag",)
-"""Operators that read beyond their memory where sizes are doubled: offsets, repeated, are no offsets."""
+"""Operators that read beyond their memory where sizes are doubled: repeated offsets are not valid."""
 
 
 @cache
@@ -158,7 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--traces", action="store_true", help="trace the cases, on other sizes too")
     parser.add_argument("--every", action="store_true", help="all that eager runs")
     parser.add_argument("--record", action="store_true", help="ask torch.jit which cases it takes")
-    parser.add_argument("--causes", action="store_true", help="tell the most frequent causes of failure")
+    parser.add_argument("--causes", action="store_true", help="print the most frequent causes of failure")
     parser.add_argument("--with-torch", action="store_true", help="compile with torch.jit, to try out the sweep")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

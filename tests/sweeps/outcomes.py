@@ -17,7 +17,7 @@ from tests.support.equality import assert_same
 from tests.sweeps.cases import seed
 
 Compiler = Callable[[Any, Sequence[Any], dict[str, Any]], Any]
-"""Compiles a function or a module, of which it is told an example of the arguments."""
+"""Compiles a function or a module, given an example of the arguments."""
 
 
 @dataclass(slots=True, frozen=True)

@@ -89,7 +89,7 @@ CASES: tuple[Case, ...] = (
         "LlamaRotaryEmbedding",
         lambda: _transformers("llama", "LlamaRotaryEmbedding")(_config("LlamaConfig", **_sizes())),
         (_POSITIONS[0], _POSITIONS[1]),
-        "decorators (`@torch.no_grad()` and one of the library), `torch.autocast` with a device that the input tells",
+        "decorators (`@torch.no_grad()` and one of the library), `torch.autocast` with the device of the input",
     ),
     _grouped("llama", "Llama"),
     _grouped("mistral", "Mistral"),

@@ -3,7 +3,7 @@
     python -m tests.sweeps.real_modules             every case; writes results/real_modules.md
     python -m tests.sweeps.real_modules ViTLayer    some, and what goes wrong with them
 
-A module counts where it scripts unchanged, answers as eager does on three calls with each of two inputs of other
+A module counts where it scripts unchanged, agrees with eager on three calls with each of two inputs of other
 sizes, and gives the gradients of eager.
 """
 # ruff: noqa: T201 - a command: it prints

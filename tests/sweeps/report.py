@@ -1,4 +1,5 @@
-"""What a sweep writes down: JSON for machines, Markdown for people; and the known failures it is held against."""
+"""The results of a sweep, JSON for machines and Markdown for people; and the known failures that they are compared
+with."""
 # ruff: noqa: T201 - the commands print what is found
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def _markdown(
 
 
 def causes(results: dict[str, EntryResult], limit: int = 40) -> str:
-    """The most frequent causes of failure with an example each, for whoever works on them."""
+    """The most frequent causes of failure with an example each, for those who work on them."""
     counter: Counter[str] = Counter()
     entries: dict[str, set[str]] = {}
     example: dict[str, str] = {}

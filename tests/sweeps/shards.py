@@ -1,6 +1,6 @@
 """Many entries in processes of their own: a crash takes down one entry, not the sweep.
 
-What was found is kept on disk as it comes: a sweep that was stopped goes on where it was, as long as neither the
+What was found is kept on disk as it comes: a sweep that was stopped continues where it was, as long as neither the
 package nor the tests have changed.
 """
 # ruff: noqa: T201 - a command: it prints
@@ -44,7 +44,7 @@ def run_entries(module: str, names: list[str], options: list[str], jobs: int, *,
         print(f"{len(found)} of {len(names)} are known from {notebook.path}", file=sys.stderr)
     left = [name for name in names if name not in found]
     count = -(-len(left) // chunk)
-    # Dealt out one by one: what takes long stands together in lists.
+    # Dealt out one by one: long cases are adjacent in lists.
     chunks = [left[start::count] for start in range(count)]
     with ThreadPoolExecutor(jobs) as pool:
         for done in pool.map(lambda part: _run_chunk(module, part, options, notebook), chunks):
@@ -56,7 +56,7 @@ def run_entries(module: str, names: list[str], options: list[str], jobs: int, *,
 
 
 class _Notebook:
-    """What is known of entries, a line each, in a file whose name tells the state of the code."""
+    """What is known of entries, a line each, in a file whose name is the state of the code."""
 
     def __init__(self, module: str, options: list[str]) -> None:
         state = hashlib.sha256(json.dumps([module, options, sys.version]).encode())

@@ -44,7 +44,7 @@ def test_known_failures_name_entries(way: Way) -> None:
 
 @pytest.mark.parametrize("way", [SCRIPT, TRACE], ids=["script", "trace"])
 def test_record_is_of_these_texts(way: Way) -> None:
-    """Where PyTorch's samples change, what torch.jit takes of them must be recorded anew (--record)."""
+    """Where PyTorch's samples change, what torch.jit takes of them must be recorded again (--record)."""
     name = sampled(way)[0]
     assert RECORDS[way.suffix][name]["texts"] == digest(list(cases_of(database()[name])))
 

@@ -1,4 +1,4 @@
-"""A sweep in processes: crashes, what takes too long, and going on where it was stopped."""
+"""A sweep in processes: crashes, timeouts, and continuing where it was stopped."""
 
 from __future__ import annotations
 

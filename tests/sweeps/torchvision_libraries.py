@@ -4,8 +4,8 @@ python -m tests.sweeps.torchvision_libraries --full         every model; writes 
 python -m tests.sweeps.torchvision_libraries --only vit_    some models, and what is wrong with them
 python -m tests.sweeps.torchvision_libraries --resume       the models whose results are missing, or are not the same
 
-Weights are random, those that torchvision initialises with zeros too; nothing is downloaded. Statistics of batch
-normalisations are those of a batch, as in a trained network, so that numbers neither vanish nor grow. Each model is
+Weights are random, those that torchvision initializes with zeros too; nothing is downloaded. Statistics of batch
+normalizations are those of a batch, as in a trained network, so that numbers neither vanish nor grow. Each model is
 scripted, built for an image, and called from C with that and another image. The result is compared with eager's.
 """
 # ruff: noqa: T201 - a command: it prints

@@ -4,7 +4,7 @@
     python -m tests.sweeps.vmap --only add,mul       some entries, and what goes wrong with them
 
 Up to three samples of every entry, as function or method, become functions of their tensors. A batch is made of three
-examples: the sample, and two more with other numbers. It is handed over with the examples in front for all tensors, in
+examples: the sample, and two more with other numbers. It is passed with the examples in front for all tensors, in
 front for the first tensor only, and last for the second only; the results must be those of a loop. An entry counts
 where ``torch.func.vmap`` computes the same as the loop in all these ways; it goes by rules where nothing of it is
 computed in a loop.

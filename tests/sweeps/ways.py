@@ -31,7 +31,7 @@ class Way:
     other_sizes: bool = False
 
     def record(self, stem: str) -> Path:
-        """The file that tells what torch.jit takes."""
+        """The file that lists what torch.jit takes."""
         return report.DATA / f"{stem}{self.suffix}_torchscript.json"
 
     def known_failures(self, stem: str) -> Path:

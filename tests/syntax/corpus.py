@@ -392,11 +392,11 @@ def expression_statements(x):
     print("a", x)
 
 
-def comments(x):  # behind the head
+def comments(x):  # after the head
     # before the first statement
-    y = x  # behind a statement
+    y = x  # after a statement
         # indented oddly
-    if y:  # behind a colon
+    if y:  # after a colon
 # at the left margin
         y = 1
         # at the end of the block
@@ -504,7 +504,7 @@ def type_comments_of_assignments(x):
     d = x  # type: ignore[assignment]
     e, f = x  # type: int, int
     x.g = x  # type: Optional[Tensor]
-    h = x  # type: this is no type
+    h = x  # type: this is not a type
     i = x  # other
     j = (  # type: int
         1)
@@ -691,7 +691,7 @@ def tries(x, n):
 
 
 def functions_within(x, n: int, *rest: int, flag=True, **named: float):
-    """What stands within functions, and what calls and literals expand."""
+    """The statements within functions, and what calls and literals expand."""
     f = lambda a, b=2, *c, d=3, **e: a + b if a else (b, *c)  # noqa: E731
     def inner(y, *, scale=1.0):
         nonlocal n

@@ -825,7 +825,7 @@ Expected the end of the statement but found 'as'.
 
 @pytest.mark.parametrize(("text", "kind", "expected"), STATEMENTS)
 def test_statements(text: str, kind: type[CompileError], expected: str) -> None:
-    """Each text stands as the body of ``def f():`` in ``program.py``."""
+    """Each text is the body of ``def f():`` in ``program.py``."""
     body = "\n".join("    " + line for line in text.split("\n"))
     with pytest.raises(kind) as caught:
         parse_function(Source("def f():\n" + body, "program.py"))

@@ -39,7 +39,7 @@ def call(callee: str, inputs: list[str], keywords: list[str]) -> str:
 
 
 def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Expressions made of expressions. Operands may stand without parentheses: then operators bind as they do."""
+    """Expressions made of expressions. Operands may be without parentheses: then operators bind as they do."""
     # Outermost operators inside a postfix operand need their parentheses, and a number its own before a dot.
     closed = st.one_of(name, inner.map("({})".format))
     items = st.lists(inner, min_size=0, max_size=3)

@@ -1,4 +1,4 @@
-"""The places of our trees are those that ``torch.jit`` writes behind the nodes of its graphs."""
+"""The places of trees are those that ``torch.jit`` writes after the nodes of its graphs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ EXPECTED = {
     "prim::Loop": {"for", "while", "list_comp"},
     "prim::RaiseException": {"raise", "assert"},
 }
-"""The kinds of tree, one of which starts where a node of this kind stands."""
+"""The kinds of tree, one of which starts at the place of a node of this kind."""
 
 _NODE = re.compile(r"^.* = (\w+::\w+).*?\(.*\) # (.*:\d+:\d+)$", re.MULTILINE)
 
@@ -155,9 +155,9 @@ def test_places(fn: Callable[..., object]) -> None:
     nodes = _NODE.findall(str(torch.jit.script(fn).graph))
     checked = 0
     for kind, place in nodes:
-        assert place in kinds_at, f"{kind} stands at {place}, where no tree starts"
+        assert place in kinds_at, f"{kind} is at {place}, where no tree starts"
         if kind in EXPECTED:
-            assert kinds_at[place] & EXPECTED[kind], f"{kind} stands at {place}, where {kinds_at[place]} start"
+            assert kinds_at[place] & EXPECTED[kind], f"{kind} is at {place}, where {kinds_at[place]} start"
             checked += 1
     assert checked >= 2
 

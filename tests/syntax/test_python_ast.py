@@ -52,7 +52,7 @@ def test_the_source_is_cut_out_of_its_file(tmp_path: Path) -> None:
         "1]\n"
         "\n"
         "        return x\n"
-        "    # behind it\n"
+        "    # after it\n"
         "    return f\n\n\ndef one_line(x): return x\nx = 1\n",
     )
     source = source_of(next(c for c in module.outer.__code__.co_consts if isinstance(c, types.CodeType)))

@@ -34,7 +34,7 @@ from rekindle.syntax.views import (
 def test_the_overviews_tree() -> None:
     """``z.sigmoid() - (x + y)``, as the technical overview prints it.
 
-    The overview has one brace too many at the end, and its operands in the wrong order: a tree holds what stands to the
+    The overview has one brace too many at the end, and its operands in the wrong order: a tree holds what is to the
     left first.
     """
     assert (

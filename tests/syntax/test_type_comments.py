@@ -1,4 +1,4 @@
-"""Types that stand in comments, in our parser and in Python's."""
+"""Types in comments, in this package's parser and in Python's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.syntax import corpus
 
 
 def types_of(definition: Def) -> list[str]:
-    """The parameters' types and the result's, as they stand in the source."""
+    """The parameters' types and the result's, as they are in the source."""
     every = [*(param.annotation for param in definition.params), definition.return_type]
     return ["-" if annotation is None else annotation.range.text for annotation in every]
 

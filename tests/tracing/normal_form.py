@@ -1,15 +1,15 @@
 """Graphs of traces in a form in which those of torch.jit and ours can be compared.
 
-On top of what :func:`tests.support.oracle.normalise` takes out (docs/tracing.md tells this list to users):
+On top of what :func:`tests.support.oracle.normalize` removes (docs/tracing.md has this list for users):
 
-- parameters and buffers stand at their uses, by their path from the module; so do lists and tuples that are put
-  together, and parts of those that are taken apart;
+- parameters and buffers are at their uses, by their path from the module; so are lists and tuples that are
+  packed, and parts of those that are unpacked;
 - a size is an int here and a tensor made of an int there: what turns one into the other is gone (``prim::NumToTensor``,
   ``aten::Int``, ``aten::ScalarImplicit``), numbers stand for themselves wherever they are (``{2}`` in a tensor, ``2``,
   ``2.``), with the six digits that tensors show, and the divisions of sizes that round down (``floor_divide``, ``div``
   with "trunc", ``floordiv``) are one;
-- a device that was not asked for is not told: there every tensor that is made names the example's, here it is None;
-- the dtype of an input that the program asks for is told as the number that it has in the example, which is what is
+- a device that was not asked for is omitted: there every tensor that is made names the example's, here it is None;
+- the dtype of an input that the program asks for is printed as the number that it has in the example, which is what is
   there;
 - ``x[:, 1]`` takes all of the first dimension there, and nothing is done for it here. Bounds that are not given are 0
   and the end.
@@ -25,7 +25,7 @@ from typing import Final
 import torch
 
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
-from tests.support.oracle import TextNode, normalise, parse_node, scan, split, typed_values
+from tests.support.oracle import TextNode, normalize, parse_node, scan, split, typed_values
 
 END: Final = "9223372036854775807"
 FLOOR: Final = "floordiv of sizes"
@@ -41,7 +41,7 @@ MAKES: Final = frozenset(
 def normal_form(graph: object, example: Sequence[object] = ()) -> list[str]:
     """The nodes of a printed graph, one a line, and its result. ``example`` are the inputs that it was traced with."""
     dtypes = {f"%{i}": str(DTYPE_NUMBERS[x.dtype]) for i, x in enumerate(example) if isinstance(x, torch.Tensor)}
-    return _NormalForm(dtypes=dtypes).run(normalise(str(graph)))
+    return _NormalForm(dtypes=dtypes).run(normalize(str(graph)))
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class _NormalForm:
     names: dict[str, str] = field(default_factory=dict)
     """What stands for a value of the text: its number here, a literal, a path, or the parts of a list."""
     parts: dict[str, list[str]] = field(default_factory=dict)
-    """For lists and tuples that were put together, what is in them."""
+    """The elements of lists and tuples that were packed."""
     sizes: set[str] = field(default_factory=set)
     """What is computed from sizes alone."""
     dtypes: dict[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class _NormalForm:
         return f"%{self.count - 1}"
 
     def use(self, given: str) -> str:
-        """A value or a literal as it is told."""
+        """The text of a value or a literal."""
         if given.startswith("%"):
             return self.names[given]
         found = _LITERAL.fullmatch(given)

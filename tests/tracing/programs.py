@@ -136,7 +136,7 @@ def softmaxes(x):
 
 
 @program((2, 3), (4, 3))
-def normalised_rows(x, y):
+def normalized_rows(x, y):
     return F.cosine_similarity(x, y[:2]) + F.normalize(x).sum(1)
 
 

@@ -12,7 +12,7 @@ from tests.support.equality import assert_same
 
 
 def assert_traced(function, example, *others):
-    """The trace answers as the code does, each time that it is called, on the example and on others."""
+    """The trace agrees with the code, each time that it is called, on the example and on others."""
     traced = rekindle.trace(function, (example,), check_trace=False)
     for x in (example, *others) * 2:
         assert_same(traced(x), function(x))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="code of Pyth
 
 
 def assert_follows(function, *inputs):
-    """A trace on float32 answers as the code does on other dtypes."""
+    """A trace on float32 agrees with the code on other dtypes."""
     traced = rekindle.trace(function, inputs)
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         others = [x.to(dtype) for x in inputs]

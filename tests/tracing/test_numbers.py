@@ -1,4 +1,4 @@
-"""Sizes in the code: arithmetic on them is part of the program, and what cannot be is told."""
+"""Sizes in the code: arithmetic on them is part of the program, and what cannot be is reported."""
 
 import math
 

@@ -14,7 +14,7 @@ from rekindle.tracing.recording.patches import replacements
 
 
 def held() -> dict[tuple[int, str], Any]:
-    """What stands under all the names that a trace replaces; None where the name is inherited."""
+    """The objects under all names that a trace replaces; None where the name is inherited."""
     return {(id(owner), name): vars(owner).get(name) for owner, name, _ in replacements()}
 
 

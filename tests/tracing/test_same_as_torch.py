@@ -1,4 +1,4 @@
-"""Traces hold the nodes that torch.jit's hold, in the same order, but for what the normal form tells."""
+"""Traces hold the nodes that torch.jit's hold, in the same order, but for what the normal form lists."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def kinds(graph) -> list[str]:
 
 
 def assert_traced(function, example, *others, strict=True):
-    """The trace answers as the code does, on the example and on other inputs."""
+    """The trace agrees with the code, on the example and on other inputs."""
     traced = rekindle.trace(function, example, strict=strict)
     for inputs in (example, *others):
         assert_same(traced(*inputs), function(*inputs))

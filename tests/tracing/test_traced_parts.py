@@ -13,7 +13,7 @@ from rekindle import errors
 
 
 class Scaled(nn.Module):
-    """A module that tells by its result whether its source was compiled."""
+    """A module that shows by its result whether its source was compiled."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What PyTorch's function mode does not see is recorded all the same, or told."""
+"""What PyTorch's function mode does not see is recorded all the same, or reported."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Compiled models learn what eager ones learn, under every optimiser of PyTorch."""
+"""Compiled models learn what eager ones learn, under every optimizer of PyTorch."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_sparse_gradients(name: str, way: str) -> None:
     optimizer = getattr(torch.optim, name)
 
     def train(model: Any) -> list[float]:
-        with torch.sparse.check_sparse_tensor_invariants():  # Adagrad warns where nobody says whether to check
+        with torch.sparse.check_sparse_tensor_invariants():  # Adagrad warns if it is not decided whether to check
             losses = _train(model, optimizer(model.parameters(), lr=0.1))
         assert model.words.weight.grad.is_sparse
         return losses

@@ -2,7 +2,7 @@
 
     python -m tests.versions.canary              reports on the PyTorch that is installed
     python -m tests.versions.canary --write      writes the report into reports/, to be reviewed and committed
-    python -m tests.versions.canary --record     records the schemas anew, when another release is pinned
+    python -m tests.versions.canary --record     records the schemas again, when another release is pinned
 
 ``schemas.txt`` holds the schemas of the dispatcher's ``aten`` operators in the pinned release. Rules of the package are
 tables by the names of operators (effects, result types, derivatives, fusion, batching), so a file is concerned by a

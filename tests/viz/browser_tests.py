@@ -42,12 +42,12 @@ const lines = () => [...document.querySelectorAll("#source button.line")];
 const lineOf = (text) => lines().find((each) => each.textContent.includes(text));
 const push = (element) => element.dispatchEvent(new MouseEvent("click", { bubbles: true }));
 const search = (words) => { $("search").value = words; $("search").dispatchEvent(new Event("input")); };
-const told = {};
-window.addEventListener("error", (event) => { told.error = event.message; });
+const seen = {};
+window.addEventListener("error", (event) => { seen.error = event.message; });
 SCRIPT
-told.requests = performance.getEntriesByType("resource").length;
+seen.requests = performance.getEntriesByType("resource").length;
 const result = document.createElement("pre");
-result.id = "result"; result.textContent = JSON.stringify(told);
+result.id = "result"; result.textContent = JSON.stringify(seen);
 document.body.append(result);
 </script>
 </body>"""
@@ -55,7 +55,7 @@ document.body.append(result);
 
 @pytest.fixture(autouse=True)
 def _native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Machine code for what stands between products of matrices: with these in it, it would all be one box."""
+    """Machine code for the operators between products of matrices: with these in it, it would all be one box."""
     monkeypatch.setattr(native_strategy, "FUSION", (FuseGraph(products=False), *native_strategy.FUSION[1:]))
     before = rekindle.set_execution_strategy("native")
     yield
@@ -77,15 +77,15 @@ def chromium(path: Path, *options: str, window: str = "1500,950") -> str:
 
 
 def in_browser(page: Page, script: str, folder: Path, window: str = "1500,950") -> dict[str, Any]:
-    """What ``script`` has put into ``told``."""
+    """What ``script`` has put into ``seen``."""
     path = folder / "page.html"
     path.write_text(page.html.replace("</body>", TOOLS.replace("SCRIPT", script)), encoding="utf-8")
     found = re.search(r'<pre id="result">(.*?)</pre>', chromium(path, "--dump-dom", window=window), re.DOTALL)
     assert found is not None, "the script did not come to its end"
-    told: dict[str, Any] = json.loads(html.unescape(found[1]))
-    assert told.pop("requests") == 0
-    assert "error" not in told
-    return told
+    seen: dict[str, Any] = json.loads(html.unescape(found[1]))
+    assert seen.pop("requests") == 0
+    assert "error" not in seen
+    return seen
 
 
 class Layer(nn.Module):
@@ -119,26 +119,26 @@ def page() -> Page:
 
 
 def test_folding_and_moving(tmp_path: Path) -> None:
-    told = in_browser(
+    seen = in_browser(
         page(),
         """
         $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
         $("fold").click();
-        told.folded = boxes();
+        seen.folded = boxes();
         push(boxOf("layer × 12"));
-        told.unfolded = boxes().length;
-        told.expanded = boxOf("layer × 12").getAttribute("aria-expanded");
+        seen.unfolded = boxes().length;
+        seen.expanded = boxOf("layer × 12").getAttribute("aria-expanded");
         press("Enter");
-        told.again = boxes().length;
-        press("ArrowUp"); told.up = document.activeElement.getAttribute("aria-label");
+        seen.again = boxes().length;
+        press("ArrowUp"); seen.up = document.activeElement.getAttribute("aria-label");
         press("ArrowDown"); press("ArrowRight"); press("ArrowRight");
-        told.inside = document.activeElement.getAttribute("aria-label");
-        press("ArrowLeft"); told.out = document.activeElement.getAttribute("aria-label");
-        press("Escape"); told.title = document.querySelector("#right h2").textContent;
+        seen.inside = document.activeElement.getAttribute("aria-label");
+        press("ArrowLeft"); seen.out = document.activeElement.getAttribute("aria-label");
+        press("Escape"); seen.title = document.querySelector("#right h2").textContent;
         """,
         tmp_path,
     )
-    assert told == {
+    assert seen == {
         "folded": [
             "inputs, what goes in or out",
             "layer × 12, repeated parts, 12 within",
@@ -156,24 +156,24 @@ def test_folding_and_moving(tmp_path: Path) -> None:
 
 
 def test_search_source_and_kernel(tmp_path: Path) -> None:
-    told = in_browser(
+    seen = in_browser(
         page(),
         """
         search("prim::FusionGroup");
-        told.found = $("found").querySelector("p").textContent;
+        seen.found = $("found").querySelector("p").textContent;
         push($("found").querySelectorAll("button")[2]);
-        told.chosen = document.activeElement.getAttribute("aria-label");
-        told.line = document.querySelector("#source .here").textContent.trim();
-        told.kernel = [...document.querySelectorAll("#right pre")].pop().textContent.split("\\n")[0];
+        seen.chosen = document.activeElement.getAttribute("aria-label");
+        seen.line = document.querySelector("#source .here").textContent.trim();
+        seen.kernel = [...document.querySelectorAll("#right pre")].pop().textContent.split("\\n")[0];
         $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
         push(lineOf("if flag"));
-        told.from_source = document.activeElement.getAttribute("aria-label");
-        told.near = document.querySelectorAll("#graph .near").length > 0;
+        seen.from_source = document.activeElement.getAttribute("aria-label");
+        seen.near = document.querySelectorAll("#graph .near").length > 0;
         """,
         tmp_path,
     )
-    assert told.pop("line").endswith("return torch.tanh(self.fc(x)) * x")
-    assert told == {
+    assert seen.pop("line").endswith("return torch.tanh(self.fc(x)) * x")
+    assert seen == {
         "found": "12 found",
         "chosen": "FusionGroup, machine code, 4 within",
         "kernel": "kernel(in0: f32, in1: f32) -> (out0: f32)",
@@ -183,20 +183,20 @@ def test_search_source_and_kernel(tmp_path: Path) -> None:
 
 
 def test_kernels_lead_to_their_nodes(tmp_path: Path) -> None:
-    told = in_browser(
+    seen = in_browser(
         page(),
         """
         const links = () => [...document.querySelectorAll("#right button.link")];
-        told.kernels = links().map((each) => each.textContent);
+        seen.kernels = links().map((each) => each.textContent);
         push(links()[0]);
-        told.chosen = document.activeElement.getAttribute("aria-label");
-        told.others = links().filter((each) => each.textContent.includes("prim::FusionGroup")).length;
-        told.line = document.querySelector("#source .here .number").textContent;
+        seen.chosen = document.activeElement.getAttribute("aria-label");
+        seen.others = links().filter((each) => each.textContent.includes("prim::FusionGroup")).length;
+        seen.line = document.querySelector("#source .here .number").textContent;
         """,
         tmp_path,
     )
     line = Layer.forward.__code__.co_firstlineno + 1
-    assert told == {
+    assert seen == {
         "kernels": ["Kernel 1: 12 nodes"],
         "chosen": "FusionGroup, machine code, 4 within",
         "others": 11,
@@ -208,44 +208,44 @@ def test_times_and_types_on_demand(tmp_path: Path) -> None:
     net = rekindle.script(Net())
     with torch.no_grad():
         measured = net.measure(torch.ones(2, 4), False)
-    told = in_browser(
+    seen = in_browser(
         measured.show(),
         """
         const times = () => drawn().filter((each) => /[0-9] (µs|ms|s)$/.test(labels(each))).length;
         push(boxOf("layer × 12"));
-        told.times = times() > 3;
-        told.label = /^layer × 12, repeated parts, 12 within, [0-9.,]+ (µs|ms|s)$/.test(labels(boxOf("layer × 12")));
-        $("times").click(); told.without = times();
-        press("m"); told.again = times() > 3;
-        told.types = document.querySelectorAll("#graph .type").length;
+        seen.times = times() > 3;
+        seen.label = /^layer × 12, repeated parts, 12 within, [0-9.,]+ (µs|ms|s)$/.test(labels(boxOf("layer × 12")));
+        $("times").click(); seen.without = times();
+        press("m"); seen.again = times() > 3;
+        seen.types = document.querySelectorAll("#graph .type").length;
         $("types").click();
-        told.with = [...new Set([...document.querySelectorAll("#graph .type")].map((each) => each.textContent))];
-        told.pressed = $("types").getAttribute("aria-pressed");
+        seen.with = [...new Set([...document.querySelectorAll("#graph .type")].map((each) => each.textContent))];
+        seen.pressed = $("types").getAttribute("aria-pressed");
         """,
         tmp_path,
     )
-    assert "Tensor" in told.pop("with")
-    assert told == {"times": True, "label": True, "without": 0, "again": True, "types": 0, "pressed": "true"}
+    assert "Tensor" in seen.pop("with")
+    assert seen == {"times": True, "label": True, "without": 0, "again": True, "types": 0, "pressed": "true"}
 
 
 def test_two_stages_side_by_side(tmp_path: Path) -> None:
-    told = in_browser(
+    seen = in_browser(
         page(),
         """
         $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
-        told.alone = getComputedStyle($("before")).display;
+        seen.alone = getComputedStyle($("before")).display;
         press("c");
-        told.beside = $("before").getBoundingClientRect().width > 200;
+        seen.beside = $("before").getBoundingClientRect().width > 200;
         const was = [...document.querySelectorAll("#before .box")].map(labels);
         const calls = was.filter((each) => each.startsWith("CallMethod forward"));
-        told.gone = calls.every((each) => each.includes(", removed"));
-        told.kept = was.some((each) => each.startsWith("inputs") && !each.includes("removed"));
-        told.come = boxes().find((each) => each.startsWith("layer × 12"));
-        told.sign = [...document.querySelectorAll("#graph .added > text")][0].textContent.startsWith("+ ");
+        seen.gone = calls.every((each) => each.includes(", removed"));
+        seen.kept = was.some((each) => each.startsWith("inputs") && !each.includes("removed"));
+        seen.come = boxes().find((each) => each.startsWith("layer × 12"));
+        seen.sign = [...document.querySelectorAll("#graph .added > text")][0].textContent.startsWith("+ ");
         """,
         tmp_path,
     )
-    assert told == {
+    assert seen == {
         "alone": "none",
         "beside": True,
         "gone": True,
@@ -257,18 +257,18 @@ def test_two_stages_side_by_side(tmp_path: Path) -> None:
 
 def test_memory(tmp_path: Path) -> None:
     source = "def f(x):\n    y = x.neg()\n    view = y.t()\n    view.add_(1)\n    return y\n"
-    told = in_browser(
+    seen = in_browser(
         rekindle.show(rekindle.CompilationUnit(source).f),
         """
         $("stage").value = 0; $("stage").dispatchEvent(new Event("change"));
         push(boxOf("neg"));
-        told.titles = [...document.querySelectorAll("#right h2")].map((each) => each.textContent);
+        seen.titles = [...document.querySelectorAll("#right h2")].map((each) => each.textContent);
         const links = [...document.querySelectorAll("#right button.link")];
-        told.links = links.map((each) => each.textContent.split(" = ").pop());
+        seen.links = links.map((each) => each.textContent.split(" = ").pop());
         """,
         tmp_path,
     )
-    assert told == {
+    assert seen == {
         "titles": ["neg", "Takes", "Is used by", "May share memory with", "Is written to by"],
         "links": [
             *("%x.1 : Tensor — inputs", "%y.1 : Tensor — t", "%y.1 : Tensor — outputs"),
@@ -278,37 +278,37 @@ def test_memory(tmp_path: Path) -> None:
 
 
 def test_stages_beside_what_changed(tmp_path: Path) -> None:
-    told = in_browser(
+    seen = in_browser(
         page(),
         """
         $("stage").value = 0; $("stage").dispatchEvent(new Event("change"));
-        told.compiled = boxes().some((each) => each.startsWith("CallMethod forward"));
+        seen.compiled = boxes().some((each) => each.startsWith("CallMethod forward"));
         $("on").click();
-        told.inlined = boxes().some((each) => each.startsWith("CallMethod forward"));
-        told.added = document.querySelectorAll("#right .added").length > 0;
+        seen.inlined = boxes().some((each) => each.startsWith("CallMethod forward"));
+        seen.added = document.querySelectorAll("#right .added").length > 0;
         """,
         tmp_path,
     )
-    assert told == {"compiled": True, "inlined": False, "added": True}
+    assert seen == {"compiled": True, "inlined": False, "added": True}
 
 
 def test_light_and_dark(tmp_path: Path) -> None:
-    told = in_browser(
+    seen = in_browser(
         page(),
         """
         const back = () => getComputedStyle(document.body).backgroundColor;
-        $("theme").click(); told.first = back();
-        $("theme").click(); told.second = back();
+        $("theme").click(); seen.first = back();
+        $("theme").click(); seen.second = back();
         """,
         tmp_path,
     )
-    assert sorted(told.values()) == ["rgb(22, 24, 29)", "rgb(255, 255, 255)"]
+    assert sorted(seen.values()) == ["rgb(22, 24, 29)", "rgb(255, 255, 255)"]
 
 
 def test_twenty_thousand_nodes(tmp_path: Path) -> None:
     lines = ["def f(x):", *(f"    x = x.tanh() * {number}.5 + x" for number in range(6_700)), "    return x", ""]
-    told = in_browser(rekindle.show(rekindle.CompilationUnit("\n".join(lines)).f), "told.ms = opened;", tmp_path)
-    assert told["ms"] < 5_000
+    seen = in_browser(rekindle.show(rekindle.CompilationUnit("\n".join(lines)).f), "seen.ms = opened;", tmp_path)
+    assert seen["ms"] < 5_000
 
 
 def chain(length: int) -> Page:
@@ -332,11 +332,11 @@ def layers() -> Page:
 def test_the_first_view_has_the_whole_graph_and_labels_that_can_be_read(
     shown: Callable[[], Page], window: str, tmp_path: Path
 ) -> None:
-    told = in_browser(
+    seen = in_browser(
         shown(),
         """
         const room = $("graph").getBoundingClientRect();
-        told.stages = DATA.stages.map((_, index) => {
+        seen.stages = DATA.stages.map((_, index) => {
           show(index);
           const places = drawn().map((each) => each.getBoundingClientRect());
           const out = places.filter((each) => each.left < room.left - 1 || each.right > room.right + 1 ||
@@ -347,7 +347,7 @@ def test_the_first_view_has_the_whole_graph_and_labels_that_can_be_read(
         tmp_path,
         window,
     )
-    for boxes, out_of_view, letters in told["stages"]:
+    for boxes, out_of_view, letters in seen["stages"]:
         assert boxes >= 2
         assert out_of_view == 0
         assert letters >= 7, "pixels"

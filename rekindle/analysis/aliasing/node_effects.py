@@ -30,6 +30,7 @@ _READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
 """Kinds that read the container that is their argument, but not its elements."""
 
 _SHOWS_PROGRESS: Final = frozenset({"prim::Print", "archive::Print", "prim::PythonOp"})
+"""Kinds of :attr:`NodeEffects.shows_progress`."""
 
 _READS_ALL: Final = frozenset({"prim::profile"})
 """Kinds that return their input, and read it."""

@@ -16,7 +16,7 @@ import torch
 from rekindle.errors import Source
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter, content_of
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, subgraphs_of
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.mangling import demangled
 from rekindle.ir.operators.registry import is_foreign
@@ -77,9 +77,8 @@ class _Description:
             callee = called_function(node)
             if callee is not None:
                 self.references.add(callee)
-            for value in node.attributes.values():
-                if isinstance(value, Graph):
-                    self.add_callees(value)
+            for subgraph in subgraphs_of(node):
+                self.add_callees(subgraph)
 
     def of(self, item: object) -> Encoded:
         """Encode an object to which a graph refers.

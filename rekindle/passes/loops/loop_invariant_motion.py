@@ -23,7 +23,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, WAITS, is_immutable, writes_modes
 from rekindle.analysis.uninitialized import may_be_uninitialized
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import Block, Graph, Node, Value, subgraphs_of
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import BOOL, FLOAT, INT, TensorType
 from rekindle.ops.python.objects import module_table
@@ -144,5 +144,4 @@ def _may_set(node: Node, name: str) -> bool:
         return True
     if node.kind == "prim::SetAttr":
         return node.get_string("name") == name
-    graphs = [held for held in node.attributes.values() if isinstance(held, Graph)]
-    return any(_may_set(inner, name) for graph in graphs for inner in graph.all_nodes())
+    return any(_may_set(inner, name) for graph in subgraphs_of(node) for inner in graph.all_nodes())

@@ -28,7 +28,9 @@ class Attributes:
         names = {value: f"a{index}" for index, value in enumerate(graph.inputs)}
         lines = [f"def read({', '.join(names.values())}):"]
         leaves: list[str] = []
-        for node in _reads_of(graph):
+        for node in graph.all_nodes_with_subgraphs():
+            if node.kind != "prim::GetAttr":
+                continue
             owner = _held(node.input)
             if owner not in names:
                 raise NotCapturable(f"the graph reads the attribute {node.get_string('name')!r} of an unknown object")
@@ -58,15 +60,6 @@ class Attributes:
             return all(map(_is_as_before, self.of(arguments), state))
         except NotCapturable:
             return False
-
-
-def _reads_of(graph: Graph) -> Iterator[Node]:
-    for node in graph.all_nodes():
-        if node.kind == "prim::GetAttr":
-            yield node
-        for held in node.attributes.values():
-            if isinstance(held, Graph):
-                yield from _reads_of(held)
 
 
 def _held(value: Value) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
@@ -39,7 +38,7 @@ def refusal_of(graph: Graph) -> str | None:
     computes from equal arguments are equal; so only side effects of the host, and values that it reads from elsewhere,
     would be lost.
     """
-    for node in _nodes_of(graph):
+    for node in graph.all_nodes_with_subgraphs():
         reason = _refusal(node)
         if reason is not None:
             return f"{node.kind}{_place(node)} {reason}"
@@ -47,14 +46,6 @@ def refusal_of(graph: Graph) -> str | None:
     if aliases.written & aliases.outliving_memory:
         return "it writes to an argument or an attribute"
     return None
-
-
-def _nodes_of(graph: Graph) -> Iterator[Node]:
-    for node in graph.all_nodes():
-        yield node
-        for held in node.attributes.values():
-            if isinstance(held, Graph):
-                yield from _nodes_of(held)
 
 
 def _refusal(node: Node) -> str | None:

@@ -28,7 +28,7 @@ from rekindle.frontend.dialect import DIALECT
 from rekindle.ir.bitcode.reader import GraphReader, check_operators
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, subgraphs_of
 from rekindle.ir.graph_function import GraphFunction, StoredForm, called_function
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import ClassType, TupleType, kept_type
@@ -242,7 +242,7 @@ class StoredFunction:
         )  # the properties take a function that is being defined for recursive
         if graph is None or schema is None or record.is_recursive or record.result is not None:
             raise NotKept("a result whose type may become wider")
-        if any(isinstance(value, Graph) for node in graph.all_nodes() for value in node.attributes.values()):
+        if any(subgraphs_of(node) for node in graph.all_nodes()):
             raise NotKept("a function within it")
         references = References()
         functions = dependencies.objects

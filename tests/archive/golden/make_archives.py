@@ -53,7 +53,7 @@ def write(folder, name, program):
 
 
 def main():
-    """Write all programs of the release, or those that were named; a program that it refuses is told of."""
+    """Write all programs of the release, or those that were named; programs that it refuses are listed."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     modules = ("programs_language", "programs_modules", "programs_operators")

@@ -31,7 +31,7 @@ def perceptron():
 
 @program("1.5 2.1")
 def perceptron_training():
-    """Still in training mode: every call moves the statistics of the normalisation, and the record goes in order."""
+    """Still in training mode: every call moves the statistics of the normalization, and the record goes in order."""
     module = torch.jit.script(nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)))
     return Made(module, [("forward", [ROWS]), ("forward", [ROWS]), ("forward", [ROWS - 1])])
 
@@ -349,7 +349,7 @@ class Optimizable(nn.Module):
 
 @program("1.10 1.13 2.4")
 def frozen_linear():
-    """Frozen: the weights are constants of the code, and the normalisation is folded into them."""
+    """Frozen: the weights are constants of the code, and the normalization is folded into them."""
     return Made(torch.jit.freeze(torch.jit.script(Optimizable().eval())), [("forward", [ROWS])])
 
 

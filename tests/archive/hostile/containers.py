@@ -1,4 +1,4 @@
-"""Zip files put together by hand, so that they can be wrong in every way."""
+"""Zip files written by hand, so that they can be wrong in every way."""
 
 from __future__ import annotations
 

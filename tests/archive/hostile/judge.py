@@ -37,11 +37,11 @@ _HARMLESS: Final = frozenset(
         *("code.__new__", "array.__new__", "gc.get_objects", "builtins.id", "setopencodehook"),
     }
 )
-"""What Python tells auditors that reaches nothing outside of the interpreter."""
+"""Audit events of Python that have no effect outside of the interpreter."""
 
 
 class Watch:
-    """Notes what Python's auditing tells while it is on. Hooks cannot be taken out again: there is one a process."""
+    """Records Python's audit events while it is on. Audit hooks cannot be removed: there is one per process."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -91,7 +91,7 @@ def _ring(number: int, frame: FrameType | None) -> None:
 
 
 class Judge:
-    """Loads archives. Whoever makes one gives the process over: it takes a signal and limits the memory."""
+    """Loads archives. An instance changes its process: it installs a signal handler and limits the memory."""
 
     def __init__(self, watch: Watch | None = None) -> None:
         self._watch = watch or Watch()
@@ -178,7 +178,7 @@ def _where(error: BaseException) -> str:
 
 
 def _begin_to_measure() -> int:
-    """Bytes in use now, from where the peak is counted anew."""
+    """Bytes in use now, from which the next peak is counted."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _peak()
 
@@ -187,7 +187,7 @@ def _peak() -> int:
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) << 10
-    raise RuntimeError("the system does not tell how much memory a process uses")
+    raise RuntimeError("the system does not report how much memory a process uses")
 
 
 def calm_down() -> None:

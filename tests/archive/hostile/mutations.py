@@ -141,7 +141,7 @@ def _file(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 
 def _directory(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """A number of a header, which is at an even place behind the signature more often than not."""
+    """A number of a header, which is at an even offset after the signature more often than not."""
     signature = rng.choice((b"PK\1\2", b"PK\3\4", b"PK\5\6", b"PK\6\6", b"PK\6\7"))
     places = [match.start() for match in re.finditer(re.escape(signature), data)]
     if not places:
@@ -232,7 +232,7 @@ def _pickle(rng: random.Random, members: list[Member], seeds: Sequence[Seed]) ->
 
 
 def instructions(pickle: bytes) -> list[bytes]:
-    """A pickle taken apart; what cannot be read stays one piece."""
+    """A pickle split into its operations; what cannot be read stays one piece."""
     starts = []
     try:
         for _, _, position in pickletools.genops(pickle):
@@ -352,7 +352,7 @@ _NESTS: Final[tuple[Callable[[int], bytes], ...]] = (
     lambda depth: b"N\x85" + b"q\0h\0h\0\x860" * depth,
     lambda depth: b"N\x85" + b"q\0h\0\x86" * min(depth, 500),
 )
-"""Values within one another, marks, and values that stand twice in each other."""
+"""Values within one another, marks, and values that contain each other twice."""
 
 
 # ------------------------------------------------------------------------------------------------------------- texts

@@ -64,7 +64,7 @@ def program(
     more: Sequence[Member] = (),
     **values: bytes,
 ) -> bytes:
-    """An archive of a module ``M``: what stands in its class, before it, and the values of its attributes."""
+    """An archive of a module ``M``: the body of its class, the text before it, and the values of its attributes."""
     code = f"{before}{HEAD}{body}{FORWARD}"
     pickle = b"\x80\x02" + object_of("M", attributes(training=b"\x88", **values)) + b"." if data is None else data
     members = [
@@ -90,7 +90,7 @@ def watch() -> Watch:
 
 
 def refusal(archive: bytes, error: type[ArchiveError | CompileError], **limits: int) -> str:
-    """The whole text with which loading refuses an archive. Nothing outside of the process is looked at meanwhile."""
+    """The whole text with which loading refuses an archive. Nothing outside of the process is read in that time."""
     auditor = watch()
     with pytest.raises(error) as caught, auditor.on():
         rekindle.load(archive, limits=replace(DEFAULT_LIMITS, **limits))

@@ -1,4 +1,4 @@
-"""The archives that mutants are made of: the golden ones of all releases, and some that are written anew."""
+"""The archives that mutants are made of: the golden ones of all releases, and some that are written here."""
 
 import io
 from dataclasses import dataclass

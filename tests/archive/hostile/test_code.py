@@ -49,7 +49,7 @@ def test_what_setstate_may_do():
         ('self.training = torch.eq(torch.len(ops.aten.format("{0.__class__}", state)), 0)', "aten::format"),
         # what is internal to PyTorch trusts its callers with the memory of the process
         ("self.training = bool(torch.sum(torch._softmax(torch.zeros([1]), 0, False)))", "aten::_softmax"),
-        # nothing but the content tells how large the result is
+        # the size of the result depends on the content alone
         ("self.training = bool(torch.sum(torch.bincount(torch.tensor([10000000000]))))", "aten::bincount"),
     ],
 )

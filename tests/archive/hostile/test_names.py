@@ -58,7 +58,8 @@ def test_names_for_two_things(name):
 
 
 def test_modules_of_the_program_may_be_called_as_they_like():
-    """``code/__torch__/class.py`` cannot be spelled in a text; ``code/__torch__/os/path.py`` is no module of Python."""
+    """``code/__torch__/class.py`` cannot be spelled in a text; ``code/__torch__/os/path.py`` is not a module of
+    Python."""
     where = [Member("a/code/__torch__/class.py", b"class B:\n  n : int\n")]
     broken = program("  a : __torch__.class.B\n", more=where, a=b"N")
     assert message(broken, ParseError) == "Expected a name but found 'class'."

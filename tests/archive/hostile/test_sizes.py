@@ -198,7 +198,7 @@ def view(kind, sizes, *, function="_rebuild_tensor_v2", rest=b"\x89)"):
 
 
 def test_tensors_without_end():
-    """A stride of 0 costs nothing, until somebody looks at the elements."""
+    """A stride of 0 costs nothing, until the elements are read."""
     more = [Member("a/data/0", bytes(16))]
     large = 2**29
     assert loaded(program("  t : Tensor\n", more=more, t=view("Float", (large, 7)))).t.shape == (large, 7)

@@ -98,7 +98,7 @@ def code(memory: Memory) -> NativeCode:
     define_pad(module)
     text = launch_text("noted", 3, 2, returns=True, pads=True)
     if text is None:
-        pytest.skip("this build of PyTorch does not tell its number of threads")
+        pytest.skip("this build of PyTorch does not report its number of threads")
     return compile_module(finished(module) + KERNEL + text, libraries=[memory], is_shared=False, cache=False)
 
 

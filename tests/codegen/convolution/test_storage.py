@@ -1,4 +1,4 @@
-"""Weights in fewer bits: rounded when a module is optimised, and packed in as many bits as they need."""
+"""Weights in fewer bits: rounded when a module is optimized, and packed in as many bits as they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transposed convolutions beside PyTorch's in 64-bit floats, and within optimised modules."""
+"""Transposed convolutions beside PyTorch's in 64-bit floats, and within optimized modules."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Upsampling(nn.Module):
 
 
 @pytest.mark.parametrize("forced", [0, -1])
-def test_optimised_modules(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimized_modules(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     force(forced, monkeypatch)
     module = Upsampling().eval()

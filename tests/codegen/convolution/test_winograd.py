@@ -72,7 +72,7 @@ def test_a_kernel_larger_than_the_image() -> None:
 @pytest.mark.parametrize("decades", [0, 6])
 @pytest.mark.parametrize("channels", [32, 64, 256, 512])
 def test_errors_are_about_those_of_pytorch(channels: int, decades: int) -> None:
-    """``decades`` are between neighbours in an image. Errors of oneDNN with packed weights are two to five times
+    """``decades`` are between adjacent pixels of an image. Errors of oneDNN with packed weights are two to five times
     those of PyTorch's operator here."""
     generator = torch.Generator().manual_seed(channels)
     image = torch.randn(4, channels, 14, 14, generator=generator)

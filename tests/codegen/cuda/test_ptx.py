@@ -183,7 +183,7 @@ def test_ptx_that_the_driver_refuses(driver: Callable[[FakeDriver], None]) -> No
     driver(library)
     with pytest.raises(Unsupported, match=r"^cuLinkAddData_v2 of the CUDA driver fails: a reason\n"):
         devices._Driver(library).link("no PTX")  # type: ignore[arg-type]
-    assert library.called[-1] == "cuLinkDestroy", "nothing is left behind"
+    assert library.called[-1] == "cuLinkDestroy", "nothing is left"
 
 
 def test_other_vendors(monkeypatch: pytest.MonkeyPatch) -> None:

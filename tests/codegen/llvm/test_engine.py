@@ -1,4 +1,4 @@
-"""Texts become code, and code goes when nobody needs it."""
+"""LLVM IR is compiled, and its code is freed after the last reference."""
 
 import ctypes
 import gc

@@ -74,7 +74,7 @@ def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome
 
 
 def assert_same_outcome(ours: Outcome, theirs: Outcome) -> None:
-    """Equal to the last bit: ``repr`` tells -0.0, NaN, 1 and True apart."""
+    """Equal to the last bit: ``repr`` distinguishes -0.0, NaN, 1 and True."""
     assert repr(ours) == repr(theirs)
 
 

@@ -227,7 +227,7 @@ def test_numbers(function: Callable[..., Any], calls: list[Any], monkeypatch: py
 
 @pytest.mark.parametrize(("function", "calls"), PROGRAMS, ids=[function.__name__ for function, _ in PROGRAMS])
 def test_executions(function: Callable[..., Any], calls: list[Any]) -> None:
-    """The first call, specialised code and code that is not optimised return the same."""
+    """The first call, specialized code and code that is not optimized return the same."""
     scripted = rekindle.script(function)
     for arguments in (*calls, *calls):
         assert_same_outcome(outcome(scripted, arguments), outcome(function, arguments))

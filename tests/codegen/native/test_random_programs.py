@@ -1,4 +1,4 @@
-"""Machine code answers as the plan does, on programs that nobody thought of."""
+"""Machine code and the plan agree on random programs."""
 
 from __future__ import annotations
 

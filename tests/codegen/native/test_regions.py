@@ -1,4 +1,4 @@
-"""Loops over numbers become machine code that answers as Python does."""
+"""Loops over numbers become machine code that agrees with Python."""
 
 import math
 import signal

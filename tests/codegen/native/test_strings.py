@@ -1,4 +1,4 @@
-"""Loops over the characters of strings become machine code that answers as Python does."""
+"""Loops over the characters of strings become machine code that agrees with Python."""
 
 from __future__ import annotations
 

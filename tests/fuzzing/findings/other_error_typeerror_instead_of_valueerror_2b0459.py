@@ -1,6 +1,6 @@
 """other error: TypeError instead of ValueError
 
-Program 11737 of seed 3017; unoptimised, call 0.
+Program 11737 of seed 3017; unoptimized, call 0.
 
 raises TypeError: remove(): argument 'el' (position 1) must be Tensor, not int, not ValueError: list.remove(x): x not in list
 """
@@ -9,4 +9,4 @@ def f():
     b.remove(b[0] if 0 else 1)
 SUBJECT = f
 CALLS = [lambda: ()]
-WAYS = ('unoptimised',)
+WAYS = ('unoptimized',)

@@ -10,7 +10,7 @@ from tests.fuzzing.generating.numbers import any_tensor
 @expression("str", 4)
 def _text_of_numbers(w: Writer, k: Kind, d: int) -> str:
     a, x, b = w.of(INT, d), w.of(w.random.choice((FLOAT, NUM)), d), w.of(BOOL, d)
-    if any(mark in a + x + b for mark in "\"'{\\"):  # the quotes of an f-string may not stand within it
+    if any(mark in a + x + b for mark in "\"'{\\"):  # the quotes of an f-string may not occur within it
         return f"str({w.pick(a, x, b)})"
     return w.pick(
         f"str({a})",

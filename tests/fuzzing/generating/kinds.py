@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(slots=True, frozen=True)
 class Kind:
-    """``name`` and the kinds within it. ``num`` is an int or a float, which only the run decides. Of a Tensor,
+    """``name`` and the kinds within it. ``num`` is an int or a float, which is known at run time alone. Of a Tensor,
     ``dtype`` and ``shape`` (of ``n``, ``m`` and ``1``) say what the generator believes."""
 
     name: str

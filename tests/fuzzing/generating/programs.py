@@ -78,7 +78,7 @@ def generate(seed: int, number: int) -> Program:
     style = draft.random.choices(("function", "module", "smooth"), (6, 3, 1))[0]
     parameters = _module(draft) if style == "module" else _smooth(draft) if style == "smooth" else _function(draft)
     calls, without = _calls(draft, parameters)
-    ways = ["unoptimised", "optimised"]
+    ways = ["unoptimized", "optimized"]
     if style == "smooth":
         ways += ["jvp", "grad", "vmap"]
     elif draft.chance(0.1):

@@ -1,4 +1,4 @@
-"""``torch.autograd.Function`` in programs: the gradient is the one that its author wrote (what the gradients are, tells
+"""``torch.autograd.Function`` in programs: the gradient is the one that its author wrote (their values are in
 ``tests/scripting/test_autograd_functions.py``)."""
 
 from typing import Any, List, Optional, Tuple

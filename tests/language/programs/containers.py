@@ -424,7 +424,7 @@ def tuple_order_nested(a: Tuple[int, Tuple[float, str]], b: Tuple[int, Tuple[flo
 
 @program("tuple.compare", (1, torch.ones(2)), (2, torch.ones(2)), torch="refuses")
 def tuple_comparison_stops_early(n: int, x: Tensor) -> bool:
-    """The tensors have no truth; Python asks only where what stands before is equal."""
+    """The tensors have no truth; Python asks only if the elements before are equal."""
     return (n, x) == (2, x + 1)
 
 

@@ -1,4 +1,4 @@
-"""Types of variables that later uses tell: of empty lists and dicts, of what begins as None or as a number."""
+"""Types of variables that later uses determine: of empty lists and dicts, of what begins as None or as a number."""
 
 from typing import Dict, List, Optional, Tuple
 

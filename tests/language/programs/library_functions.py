@@ -36,7 +36,7 @@ def exact_sums(xs: List[float], ns: List[int]) -> Tuple[float, float]:
 
 
 @program("math.others", (2.5, 0.5), (1e30, -1.0), torch="refuses")
-def neighbours(x: float, y: float) -> List[float]:
+def neighbors(x: float, y: float) -> List[float]:
     return [math.nextafter(x, y), math.ulp(x), math.ulp(y), math.ulp(0.0), math.dist([x, 0], [y, 1])]
 
 

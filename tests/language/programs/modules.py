@@ -241,7 +241,7 @@ class Training(nn.Module):
 
 
 @program("module.state", (torch.ones(2, 3),), (torch.zeros(4, 3),))
-class Normalised(nn.Module):
+class Normalized(nn.Module):
     def __init__(self):
         super().__init__()
         self.norm = nn.BatchNorm1d(3)

@@ -1,4 +1,4 @@
-"""return and raise in every position, and what is reached behind them."""
+"""return and raise in every position, and what is reached after them."""
 
 import math
 from typing import List, Optional

@@ -23,7 +23,7 @@ class Residual(torch.nn.Module):
 
 
 class Net(torch.nn.Module):
-    """Convolutions, a transposed one, normalisation, upsampling, a product and an einsum."""
+    """Convolutions, a transposed one, normalization, upsampling, a product and an einsum."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -110,7 +110,7 @@ def compared(
     result: Callable[[Any], Any] = lambda answer: answer,
     tolerance: float = 1e-4,
 ) -> Any:
-    """Compile ``module``, and compare its answers to ``calls`` with those of eager. Returns eager's, detached.
+    """Compile ``module``, and compare its results of ``calls`` with those of eager. Returns eager's, detached.
 
     ``gradients``: also those of inputs and parameters. ``archive``: what is loaded from an archive is compared too, and
     the archive stays for the other compiler, which imports ``needs`` before. ``result`` picks what is compared.

@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-# PyTorch's loader takes slices in files of e3nn 0.4 only where it is told that they are as they were.
+# PyTorch's loader takes slices in files of e3nn 0.4 only if it is declared that they are safe.
 os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 sys.path.insert(0, str(Path(sysconfig.get_path("purelib"), "e3nn-0.4.4")))
 

@@ -46,7 +46,7 @@ def batch() -> Any:
     return torch.stack([model(sound(1, 16000)[: 512 * 3].view(3, 512), 16000) for _ in range(4)])
 
 
-def handed_over() -> Any:
+def passed_on() -> Any:
     model = load_silero_vad()
     inputs = (sound(1, 16000)[:512], 16000)
     answer = model(*inputs)
@@ -64,6 +64,6 @@ if __name__ == "__main__":
             "audio_forward": whole,
             "timestamps": timestamps,
             "VADIterator": iterated,
-            "handed over": handed_over,
+            "passed on": passed_on,
         }
     )

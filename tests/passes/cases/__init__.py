@@ -1,4 +1,4 @@
-"""What each pass does, as graphs before it: a file a pass. The graphs behind it are in ``tests/golden/passes``."""
+"""Graphs before each pass, a file for each pass. The graphs after it are in ``tests/golden/passes``."""
 
 from __future__ import annotations
 

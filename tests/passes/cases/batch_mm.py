@@ -70,7 +70,7 @@ graph(%a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor, %m : __torch__.torch.a
   %v : Tensor = aten::add(%t, %u, %one)
   return (%v)
 """,
-    "a recurrent layer, unrolled: what steps feed to the layer is computed at once, what they hand on is not": """
+    "a recurrent layer, unrolled: what steps feed to the layer is computed at once, what they carry is not": """
 graph(%x : Tensor, %h : Tensor, %w : Tensor, %u : Tensor):
   %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()
@@ -98,7 +98,7 @@ graph(%x : Tensor, %h : Tensor, %w : Tensor, %u : Tensor):
   %h3 : Tensor = aten::tanh(%c3)
   return (%h3)
 """,
-    "the left factor is shared, and nobody writes to the result of an activation": """
+    "the left factor is shared, and the result of an activation is never written to": """
 graph(%w : Tensor, %a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor):
   %p : Tensor = aten::mm(%w, %a)
   %q : Tensor = aten::mm(%w, %b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CASES = {
-    "a chunk that is taken apart, in a branch too": """
+    "a chunk that is unpacked, in a branch too": """
 graph(%x : Tensor, %p : bool):
   %two : int = prim::Constant[value=2]()
   %l : Tensor[] = aten::chunk(%x, %two, %two)
@@ -18,7 +18,7 @@ graph(%x : Tensor, %p : bool):
       -> (%a)
   return (%r)
 """,
-    "taken apart into more or fewer than asked for: some tensors have so many": """
+    "unpacked into more or fewer than asked for: some tensors have so many": """
 graph(%x : Tensor):
   %five : int = prim::Constant[value=5]()
   %zero : int = prim::Constant[value=0]()

@@ -14,7 +14,7 @@ graph(%x : Tensor, %n : int):
   %c : Tensor = aten::add(%a, %b, %k)
   return (%c)
 """,
-    "what stands around is known within, and not the other way round": """
+    "values of outer blocks are known within, and not the reverse": """
 graph(%x : Tensor, %c : bool):
   %one : int = prim::Constant[value=1]()
   %a : Tensor = aten::relu(%x)
@@ -65,7 +65,7 @@ graph(%x : Tensor):
   %d : Tensor = aten::permute(%b, %m)
   return (%c, %d)
 """,
-    "objects that are told apart": """
+    "objects that are distinguished": """
 graph(%x : Tensor):
   %a : Tensor = aten::relu(%x)
   %b : Tensor = aten::relu(%x)

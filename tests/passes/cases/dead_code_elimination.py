@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CASES = {
-    "nodes, outputs and whole branches that nobody needs": """
+    "nodes, outputs and whole branches without uses": """
 graph(%x : Tensor, %c : bool, %n : int):
   %1 : Tensor = aten::neg(%x)
   %2 : Tensor, %3 : Tensor = prim::If(%c)
@@ -21,7 +21,7 @@ graph(%x : Tensor, %c : bool, %n : int):
       -> ()
   return (%2)
 """,
-    "what a loop carries for itself alone stays, what nobody reads goes": """
+    "values that the loop itself uses stay, unused ones are removed": """
 graph(%n : int):
   %true : bool = prim::Constant[value=1]()
   %a : int, %b : int, %c : int = prim::Loop(%n, %true, %n, %n, %n)

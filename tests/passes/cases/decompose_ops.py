@@ -18,7 +18,7 @@ graph(%b : Float(*), %x : Float(*, *), %w : Float(*, *), %d : Double(*), %t : Te
   %v : Float(*, *) = aten::addmm(%t, %x, %w, %one, %one)
   return (%y, %z, %v)
 """,
-    "layer normalisation, with and without a bias": """
+    "layer normalization, with and without a bias": """
 graph(%x : Float(*, *, 4), %w : Float(4), %b : Float(4)):
   %four : int = prim::Constant[value=4]()
   %eps : float = prim::Constant[value=1e-05]()
@@ -30,7 +30,7 @@ graph(%x : Float(*, *, 4), %w : Float(4), %b : Float(4)):
   %v : Float(*, *, 4) = aten::layer_norm(%z, %n, %none, %none, %eps, %true)
   return (%v)
 """,
-    "batch normalisation of images": """
+    "batch normalization of images": """
 graph(%x : Float(*, 3, *, *), %w : Float(3), %b : Float(3), %m : Float(3), %v : Float(3)):
   %eps : float = prim::Constant[value=1e-05]()
   %momentum : float = prim::Constant[value=0.1]()

@@ -37,7 +37,7 @@ graph(%x : Tensor, %w : Tensor, %n : int, %c : bool):
       -> (%r)
   return (%s)
 """,
-    "what is carried stays as it was, turn by turn": """
+    "a carried value keeps its type in each iteration": """
 graph(%x : Tensor, %n : int):
   %true : bool = prim::Constant[value=1]()
   %1 : Float(2, device=cpu) = prim::Guard(%x)

@@ -108,7 +108,7 @@ graph(%x : Tensor):
   %1 : Tensor = aten::div(%c, %zero)
   return (%1)
 """,
-    "somebody else uses it, or it is written to": """
+    "it has other uses, or it is written to": """
 graph(%x : Tensor):
   %w : Float(1, 1, 1, 1) = prim::Constant[value={3}]()
   %b : Float(1) = prim::Constant[value={1}]()

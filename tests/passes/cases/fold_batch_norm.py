@@ -24,7 +24,7 @@ graph(%x : Float(*, *, *, *)):
   %r : Tensor = aten::relu_(%n)
   return (%r)
 """,
-    "a convolution without a bias, a normalisation without weights": """
+    "a convolution without a bias, a normalization without weights": """
 graph(%x : Float(*, *, *, *)):
   %w : Float(1, 1, 1, 1) = prim::Constant[value={3}]()
   %b : Float(1) = prim::Constant[value={1}]()
@@ -104,7 +104,7 @@ graph(%x : Float(*, *, *, *)):
   %n : Tensor = aten::batch_norm(%c, %scale, %shift, %mean, %var, %no, %momentum, %eps, %no)
   return (%n)
 """,
-    "one whose kind is told by an argument": """
+    "one whose kind depends on an argument": """
 graph(%x : Float(*, *, *, *)):
   %w : Float(1, 1, 1, 1) = prim::Constant[value={3}]()
   %b : Float(1) = prim::Constant[value={1}]()
@@ -124,7 +124,7 @@ graph(%x : Float(*, *, *, *)):
   %n : Tensor = aten::batch_norm(%c, %scale, %shift, %mean, %var, %no, %momentum, %eps, %no)
   return (%n)
 """,
-    "somebody else uses it": """
+    "it has other uses": """
 graph(%x : Float(*, *, *, *)):
   %w : Float(1, 1, 1, 1) = prim::Constant[value={3}]()
   %b : Float(1) = prim::Constant[value={1}]()
@@ -144,7 +144,7 @@ graph(%x : Float(*, *, *, *)):
   %n : Tensor = aten::batch_norm(%c, %scale, %shift, %mean, %var, %no, %momentum, %eps, %no)
   return (%n, %c)
 """,
-    "somebody writes to it, or to a weight": """
+    "it is written to, or a weight is": """
 graph(%x : Float(*, *, *, *)):
   %w : Float(1, 1, 1, 1) = prim::Constant[value={3}]()
   %b : Float(1) = prim::Constant[value={1}]()
@@ -248,7 +248,7 @@ graph(%x : Tensor):
   %n : Tensor = aten::batch_norm(%c, %scale, %shift, %mean, %var, %no, %momentum, %eps, %no)
   return (%n)
 """,
-    "a linear map of what is no batch of rows": """
+    "a linear map of another tensor than a batch of rows": """
 graph(%x : Float(*, *, *)):
   %w : Float(1, 1) = prim::Constant[value={3}]()
   %b : Float(1) = prim::Constant[value={1}]()

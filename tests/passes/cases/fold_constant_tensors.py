@@ -30,7 +30,7 @@ graph():
   %a : Tensor = aten::neg(%w)
   return (%a)
 """,
-    "somebody writes to what goes in, or to what comes out": """
+    "an input or a result is written to": """
 graph(%x : Tensor):
   %w : Float(1) = prim::Constant[value={3}]()
   %v : Float(1) = prim::Constant[value={4}]()

@@ -13,7 +13,7 @@ graph(%x : Tensor, %w : Tensor):
   %d : int = aten::dim(%r)
   return (%r, %d)
 """,
-    "the number is known: by the type, by what was done, behind a check": """
+    "the number is known: by the type, by an operator, after a check": """
 graph(%x : Tensor, %typed : Float(2, 3)):
   %one : int = prim::Constant[value=1]()
   %last : int = prim::Constant[value=-1]()
@@ -37,7 +37,7 @@ graph(%x : Tensor, %typed : Float(2, 3)):
   %e : int = aten::dim(%z)
   return (%a, %b, %c, %d, %e)
 """,
-    "what a check within a branch tells holds within it": """
+    "what a check within a branch proves holds within it": """
 graph(%x : Tensor, %p : bool):
   %four : int = prim::Constant[value=4]()
   %text : str = prim::Constant[value="no batch"]()

@@ -34,7 +34,7 @@ graph(%p : bool, %x : Tensor):
       -> (%c)
   return (%r)
 """,
-    "what comes behind something else, takes another value or has another attribute": """
+    "what follows something else, takes another value or has another attribute": """
 graph(%p : bool, %x : Tensor, %y : Tensor, %t : (Tensor, Tensor)):
   %r : Tensor = prim::If(%p)
     block0():

@@ -87,7 +87,7 @@ graph(%x : Tensor, %m : Any):
   %z : Tensor = aten::neg(%3)
   return (%z)
 """,
-    "lists that are written to are handed on, other constants made anew": """
+    "lists that are written to are passed, other constants are recomputed": """
 graph(%x : Tensor):
   %l : int[] = prim::Constant[value=[1, 2]]()
   %one : int = prim::Constant[value=1]()

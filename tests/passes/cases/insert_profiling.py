@@ -29,7 +29,7 @@ graph(%x : Tensor, %c : bool, %n : int):
       -> (%true, %u)
   return (%s)
 """,
-    "what hands tensors on, and what runs elsewhere, is no use": """
+    "nodes that forward tensors, and what runs elsewhere, are not uses": """
 graph(%x : Tensor, %y : Tensor):
   %l : Tensor[] = prim::ListConstruct(%x, %y)
   %t : (Tensor, Tensor) = prim::TupleConstruct(%x, %y)

@@ -13,7 +13,7 @@ _CONSTANTS = """  %w : Float(1, 1, 1, 1) = prim::Constant[value={3}]()
 """
 
 CASES = {
-    "convolutions with what is behind them; the caller gets the usual order": f"""
+    "convolutions with the operators after them; the caller gets the usual order": f"""
 graph(%x : Tensor):
 {_CONSTANTS}  %c : Tensor = aten::conv2d(%x, %w, %b, %ones, %zeros, %ones, %one)
   %r : Tensor = aten::relu_(%c)

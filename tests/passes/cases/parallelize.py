@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CASES = {
-    "two products of three layers, and what comes before and behind": """
+    "two products of three layers, and what comes before and after": """
 graph(%x : Float(64, 512), %v : Float(512, 512), %w : Float(512, 512)):
   %none : NoneType = prim::Constant()
   %one : int = prim::Constant[value=1]()

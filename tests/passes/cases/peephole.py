@@ -61,7 +61,7 @@ graph(%a : int, %b : int, %x : float, %p : bool):
   %r : (int, float, int, bool) = prim::TupleConstruct(%2, %4, %7, %9)
   return (%r)
 """,
-    "is it None, where the type tells": """
+    "is it None, where the type decides": """
 graph(%x : Tensor, %o : Tensor?):
   %none : NoneType = prim::Constant()
   %1 : bool = aten::__is__(%x, %none)
@@ -108,7 +108,7 @@ graph(%x : Tensor, %l : Tensor[], %t : (Tensor, int)):
   %r : (bool, bool, bool, bool) = prim::TupleConstruct(%1, %2, %3, %4)
   return (%r)
 """,
-    "is it a Tensor, where the type before casts tells": """
+    "is it a Tensor, where the type before casts decides": """
 graph(%x : Tensor, %n : int, %b : bool, %u : Union(Tensor, int)):
   %wide : Union(Tensor, int) = prim::unchecked_cast(%x)
   %number : Union(Tensor, int) = prim::unchecked_cast(%n)
@@ -145,7 +145,7 @@ graph(%x : Tensor, %y : Tensor):
   %r : (int, Tensor, Tensor, Tensor) = prim::TupleConstruct(%1, %2, %3, %4)
   return (%r)
 """,
-    "a list that somebody writes to, and an element that is not there": """
+    "a list that is written to, and an element that is not there": """
 graph(%x : Tensor, %y : Tensor):
   %zero : int = prim::Constant[value=0]()
   %l : Tensor[] = prim::ListConstruct(%x)
@@ -180,7 +180,7 @@ graph(%x : Tensor):
   %n : int = aten::len(%s)
   return (%n)
 """,
-    "what the type of a tensor tells": """
+    "what follows from the type of a tensor": """
 graph(%x : Float(2, *, device=cpu)):
   %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()

@@ -12,7 +12,7 @@ graph(%x : Tensor):
   %c : Tensor = aten::relu_(%b)
   return (%c)
 """,
-    "in training, and nobody knows": """
+    "in training, and unknown": """
 graph(%x : Tensor, %training : bool):
   %yes : bool = prim::Constant[value=1]()
   %p : float = prim::Constant[value=0.5]()

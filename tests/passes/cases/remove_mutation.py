@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CASES = {
-    "a new tensor that only this call knows; whoever used the old one behind the write takes the new one": """
+    "a new tensor without other references; uses of the old one after the write take the new one": """
 graph(%x : Tensor, %p : bool):
   %one : int = prim::Constant[value=1]()
   %y : Tensor = aten::add(%x, %x, %one)
@@ -17,7 +17,7 @@ graph(%x : Tensor, %p : bool):
       -> (%z)
   return (%r, %y)
 """,
-    "several writes, one behind the other": """
+    "several writes, one after the other": """
 graph(%x : Float(*, *)):
   %one : int = prim::Constant[value=1]()
   %half : float = prim::Constant[value=0.5]()
@@ -85,7 +85,7 @@ graph(%x : Tensor):
   %b : Tensor = aten::relu_(%v)
   return (%b)
 """,
-    "somebody has a view of it, or holds it in a list": """
+    "it has a view, or is held in a list": """
 graph(%x : Tensor):
   %zero : int = prim::Constant[value=0]()
   %y : Tensor = aten::neg(%x)

@@ -50,7 +50,7 @@ graph(%x : Tensor, %n : int):
   %r : (Tensor[], Tensor) = prim::TupleConstruct(%l, %y)
   return (%r)
 """,
-    "a list that an iteration makes anew stays": """
+    "a list that each iteration makes stays": """
 graph(%x : Tensor, %n : int):
   %true : bool = prim::Constant[value=1]()
   %l.1 : Tensor[] = prim::ListConstruct()
@@ -73,7 +73,7 @@ graph(%x : Tensor, %dim : int, %h.1 : Tensor):
       -> (%true, %h.3)
   return (%h)
 """,
-    "other elements, and those of lists that somebody sees, stay": """
+    "other elements, and those of lists with other uses, stay": """
 graph(%x : Tensor, %dim : int, %h.1 : Tensor, %m : int):
   %true : bool = prim::Constant[value=1]()
   %parts : Tensor[] = aten::unbind(%x, %dim)

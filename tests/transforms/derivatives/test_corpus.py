@@ -94,7 +94,7 @@ def test_the_list_of_gaps() -> None:
 
 
 def main() -> None:
-    """Compare all programs, and tell how many there are."""
+    """Compare all programs, and return their number."""
     counts = [compare(program) for program in subjects() if program.name not in KNOWN_GAPS]
     compared = sum(count > 0 for count in counts)
     print(f"{compared} programs compared with {sum(counts)} sets of arguments, {len(KNOWN_GAPS)} refused,")  # noqa: T201

@@ -198,7 +198,7 @@ def test_what_is_forked() -> None:
 
 
 def test_futures_go_where_values_go() -> None:
-    """In lists, branches and turns of loops, and to what is forked after them."""
+    """In lists, branches and iterations of loops, and to what is forked after them."""
 
     def both(x: Tensor, before: rekindle.Future[Tensor]) -> Tensor:
         return rekindle.wait(before) * x

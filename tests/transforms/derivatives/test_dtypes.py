@@ -31,7 +31,7 @@ def reduced(x: Tensor, y: Tensor) -> Tensor:
     return x.sum(dtype=torch.float64) * y.mean(dtype=torch.float32) * x.cumsum(0, dtype=torch.float64).sum()
 
 
-def normalised(x: Tensor, y: Tensor) -> Tensor:
+def normalized(x: Tensor, y: Tensor) -> Tensor:
     return (F.softmax(x, 0, dtype=torch.float32) * y).sum()
 
 
@@ -67,7 +67,7 @@ def written(x: Tensor, y: Tensor) -> Tensor:
     return z.sum()
 
 
-PROGRAMS = [product, maxima, joined, reduced, normalised, layer_and_product, doubled_within, accumulated, written]
+PROGRAMS = [product, maxima, joined, reduced, normalized, layer_and_product, doubled_within, accumulated, written]
 DTYPES = [
     (torch.float16, torch.float32),
     (torch.float32, torch.float64),

@@ -1,4 +1,4 @@
-"""Derivatives that keep no more of loops than they are told to: the same gradients, from less memory."""
+"""Derivatives that save no more of loops than the limit allows: the same gradients, from less memory."""
 
 from __future__ import annotations
 
@@ -236,6 +236,6 @@ def test_bytes_are_counted_once() -> None:
     x = torch.zeros(10)
     assert storage_bytes([x, x[:5]], {"a": torch.zeros(2, dtype=torch.float64)}, 3) == 56
     y, z = torch.zeros(20), torch.zeros(30)
-    assert bytes_per_iteration([x, y], [y, z], [None, None]) == 120  # y is what the first turn gives to the second
+    assert bytes_per_iteration([x, y], [y, z], [None, None]) == 120  # the first iteration passes y to the second
     assert bytes_per_iteration([x], [y]) == 120
     assert bytes_per_iteration([], []) == 0

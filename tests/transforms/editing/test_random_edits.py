@@ -53,7 +53,7 @@ def answer(graph: Graph) -> list[torch.Tensor]:
 
 
 def visible_before(graph: Graph, node: Node) -> list[Value]:
-    """Tensors that may be used where ``node`` stands."""
+    """Tensors that may be used at the place of ``node``."""
     found: list[Value] = []
     at: Node | None = node
     while at is not None and at.owning_block is not None:
@@ -179,7 +179,7 @@ PRESERVING = [move_some, outline_some, replace_some, cut]
 
 
 def attempt(edit: Callable[[st.DataObject, Graph], None], draw: st.DataObject, graph: Graph) -> bool:
-    """Edit, or be told why not and find the graph as it was."""
+    """Edit, or raise an error that says why not and leave the graph unchanged."""
     before, nodes = str(graph), list(graph.all_nodes())
     try:
         edit(draw, graph)

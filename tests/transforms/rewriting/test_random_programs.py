@@ -1,4 +1,4 @@
-"""Random programs that write to what they share: whatever rules are applied to them, nobody can tell."""
+"""Random programs that write to what they share: no rule changes what they compute."""
 
 from __future__ import annotations
 

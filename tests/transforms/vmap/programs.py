@@ -1,4 +1,4 @@
-"""Programs in which batches and derivatives stand within one another: a table of what each computes, by which steps,
+"""Programs in which batches and derivatives are nested: a table of what each computes, by which steps,
 from the innermost to the outermost, and of which arguments."""
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def determinant(a: Tensor) -> Tensor:
     return torch.linalg.slogdet(a @ a.t() + torch.eye(3))[1]
 
 
-def normalised(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def normalized(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.layer_norm(x, [4], weight, bias).pow(3).sum()
 
 
@@ -357,7 +357,7 @@ PROGRAMS = [
     Program("contractions", contracted, (v((0, _)), v((_, 0), 1)), ((2, 3, 4), (5, 4, 2))),
     Program("the same for all", constant_beside, (v((0, _), (0, _)),), ((3, 4), (4,))),
     Program(
-        "numbers of turns",
+        "numbers of iterations",
         root,
         (v(), v(1, 1)),
         (torch.tensor([[1.0, 4.0, 9.0], [100.0, 0.25, 2.0]]),),
@@ -391,16 +391,16 @@ PROGRAMS = [
     Program("statistics", statistics, (d(), v()), ((3, 4, 2),), loops=("autodiff::backward_of_call",)),
     Program("products", products, (d(), v()), ((3, 4, 2),)),
     Program("extremes", extremes, (d(), v()), ((3, 5, 2),)),
-    Program("parts put together", assembled, (d(), v()), ((3, 4, 2),)),
+    Program("parts concatenated", assembled, (d(), v()), ((3, 4, 2),)),
     Program("writes", written, (d(), v()), ((3, 4),)),
     Program("writes at indices", put_in_place, (d(), v((0, _))), ((3, 4), torch.tensor([0, 2]))),
     Program("writes at indices of each", put_in_place, (d(), v((0, 0))), ((4, 4), WORDS[:, :2])),
     Program("sums at indices", accumulated, (d(), v((0, _))), ((2, 3), WORDS[1] // 2)),
     Program("gathered", gathered, (d(), v()), ((4, 4), WORDS)),
-    Program("layer norm", normalised, (d((0, 1, 2)), v((0, _, _))), ((3, 2, 4), (4,), (4,))),
+    Program("layer norm", normalized, (d((0, 1, 2)), v((0, _, _))), ((3, 2, 4), (4,), (4,))),
     Program("batch norm", of_batches, (d((0, 1, 2)), v((0, _, _))), ((3, 4, 2, 5), (2,), (2,))),
     Program("batch norm of each", of_batches, (d((0, 1, 2)), v()), ((3, 4, 2, 5), (3, 2), (3, 2))),
-    Program("layer norm of each", normalised, (d((0, 1, 2)), v()), ((3, 2, 4), (3, 4), (3, 4))),
+    Program("layer norm of each", normalized, (d((0, 1, 2)), v()), ((3, 2, 4), (3, 4), (3, 4))),
     Program("group norm", grouped, (d((0, 1)), v((0, _))), ((3, 2, 4, 5), (4,))),
     Program("linear systems", solved, (d((0, 1)), v((0, 0))), ((4, 3, 3), (4, 3))),
     Program("determinants", determinant, (d(), v()), ((4, 3, 3),)),

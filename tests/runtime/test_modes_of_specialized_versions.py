@@ -1,4 +1,4 @@
-"""Versions that are specialised to types, called under other modes than the one in which they were made."""
+"""Versions that are specialized to types, called under other modes than the one in which they were made."""
 
 from __future__ import annotations
 
