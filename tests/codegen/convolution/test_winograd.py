@@ -151,12 +151,13 @@ def test_blocks_of_tiles_do_not_change_results(monkeypatch: pytest.MonkeyPatch) 
     for cache in (1, 1 << 19, 1 << 30):
         monkeypatch.setattr(winograd, "second_level_cache", lambda cache=cache: cache)
         convolution = WinogradConvolution(weight, None, geometry())
-        results.append(convolution.run(image, None))
+        result = convolution.run(image, None)
+        assert result is not None
+        results.append(result)
         call = convolution._calls[image.shape]
         assert call is not None
         blocks.append(call.words[WinogradWord.BLOCK])
     assert blocks[0] < blocks[1] < blocks[2]
-    assert results[0] is not None
     assert all(torch.equal(results[0], each) for each in results)
     assert (results[0] - reference(image, weight, None, geometry(), None, False)).abs().max() <= 2 * tolerance(
         image, weight
