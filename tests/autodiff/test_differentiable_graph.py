@@ -490,6 +490,37 @@ def test_graphs_with_dropout_are_specialized_on_sizes() -> None:
         assert is_determined_by_sizes(derivative.gradient) == (function is dropped)
 
 
+def attended(x: Tensor, w: Tensor) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(torch.tanh(x * w), w, w, dropout_p=0.25) * w
+
+
+def divided_by_size(x: Tensor, w: Tensor) -> Tensor:
+    return torch.tanh(x * w) * (1.0 / float(x.size(0) + 1)) * w
+
+
+def divided_by_element(x: Tensor, w: Tensor) -> Tensor:
+    return torch.tanh(x * w) * (1.0 / float(w.detach().abs().sum() + 1)) * w
+
+
+@pytest.mark.parametrize(
+    ("function", "is_specialized"), [(attended, True), (divided_by_size, True), (divided_by_element, False)]
+)
+def test_numbers_that_follow_from_sizes(function: Callable[..., Tensor], is_specialized: bool) -> None:
+    torch.manual_seed(2)
+    x, w = (torch.randn(40, 3, requires_grad=True) for _ in range(2))
+    operation = DifferentiableOperation(graph_of(function))
+    for call, rows in enumerate([40, 0, 7, 40, 0, 7, 1, 1, 40]):
+        values = [x[:rows] + call, w[:rows]]
+        results = []
+        for each in (operation, function):
+            torch.manual_seed(1)
+            result = each(*values)
+            results.append((result, *torch.autograd.grad(result.sum(), [x, w])))
+        assert_same(*results)
+    (derivative,) = operation._derivatives.values()
+    assert is_determined_by_sizes(derivative.gradient) == is_specialized
+
+
 def test_inference_mode_wins_over_grad_mode() -> None:
     with torch.inference_mode(), torch.enable_grad():
         assert not run_single()(*pair()).requires_grad

@@ -194,7 +194,7 @@ def _hoist_to_forward(
     graph."""
     forward = {scope.block: block for block, scope in scopes.items()}
     for node in graph.all_nodes():
-        if not _can_be_hoisted(node, mirrored) or (may_raise(node) and node.owning_block not in forward):
+        if not _can_be_hoisted(node, graph, mirrored) or (may_raise(node) and node.owning_block not in forward):
             continue  # an operator in a branch may raise where the branch is not taken
         inputs = [hoister.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
         for output, found in zip(node.outputs, hoister.hoist(node, inputs, _forward_block(node, forward)), strict=True):
@@ -215,9 +215,11 @@ def _forward_block(node: Node, forward: Mapping[Block, Block]) -> Block:
     return forward[block]
 
 
-def _can_be_hoisted(node: Node, mirrored: dict[Value, Value]) -> bool:
+def _can_be_hoisted(node: Node, graph: Graph, mirrored: dict[Value, Value]) -> bool:
     if node.kind == "prim::Constant" or node.blocks or not node.inputs:
         return False
+    if node.kind in CASTS and node.owning_block is not graph.block:
+        return False  # its operand has the type that it is cast to only in this branch: it may be None elsewhere
     if not all(value in mirrored or is_constant(value) for value in node.inputs):
         return False
     if any(may_contain_tensor(output.type) for output in node.outputs):

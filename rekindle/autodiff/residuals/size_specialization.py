@@ -45,11 +45,16 @@ def is_determined_by_sizes(gradient: Gradient) -> bool:
     They are not if a node of the forward graph is data-dependent. With branches or loops, what every node computes from
     tensors has to be tensors or follow from their sizes."""
     graph = gradient.forward
-    if any(node.has_trait(Trait.DATA_DEPENDENT) for node in graph.all_nodes()):
+    if any(_is_data_dependent(node) for node in graph.all_nodes()):
         return False
     if not gradient.is_straight_line:
         return all(_takes_sizes_only(node) for node in graph.all_nodes())
     return all(_follows(graph.outputs[index].node) for index in saved_scalars(gradient))
+
+
+def _is_data_dependent(node: Node) -> bool:
+    """Return whether results of ``node`` depend on elements of a tensor: ``aten::Float`` may also take an int."""
+    return node.has_trait(Trait.DATA_DEPENDENT) and any(may_contain_tensor(value.type) for value in node.inputs)
 
 
 def _takes_sizes_only(node: Node) -> bool:
