@@ -1,6 +1,5 @@
 """Functions of ``operator``, and methods of tensors and strings that are not operators."""
 
-from typing import List
 
 from torch import Tensor
 
@@ -259,17 +258,3 @@ def isascii(text: str) -> bool:
         if ord(character) > 127:
             return False
     return True
-
-
-def starts_with_any(text: str, prefixes: List[str]) -> bool:
-    for prefix in prefixes:
-        if text.startswith(prefix):
-            return True
-    return False
-
-
-def ends_with_any(text: str, suffixes: List[str]) -> bool:
-    for suffix in suffixes:
-        if text.endswith(suffix):
-            return True
-    return False
