@@ -73,12 +73,13 @@ _BLOCKERS: Final[WeakKeyDictionary[Graph, Sequence[Blocker]]] = WeakKeyDictionar
 
 
 def blockers_of(graph: Graph) -> Sequence[Blocker]:
-    """Return the nodes that the pass did not fuse when it last ran on ``graph``, with the reasons, in graph order."""
+    """Return the nodes with tensors as results that the pass left unfused when it last ran on ``graph``, with the
+    reasons, in graph order; none if it has not run."""
     return _BLOCKERS.get(graph, ())
 
 
 def was_fused(graph: Graph) -> bool:
-    """Return whether the pass has run on ``graph``."""
+    """Return whether the pass has run on ``graph``, or on the graph that it was loaded from (:func:`note_blockers`)."""
     return graph in _BLOCKERS
 
 
@@ -238,7 +239,7 @@ class _Fusion:
 
     def _is_one_too_many(self, node: Node, members: list[Node]) -> bool:
         """Return whether ``node`` is a matrix product, and the group contains the maximum number of them already; or
-        whether it, or the group, is the gradient of a large weight."""
+        whether it, or the first member of the group, is the gradient of a large weight, which is always alone."""
         if is_product(node) and sum(map(is_product, members)) >= self.most_products:
             return True
         return _is_large_gradient(node) or _is_large_gradient(members[0])
@@ -265,7 +266,7 @@ class _Fusion:
 
     def _may_join(self, node: Node, members: list[Node]) -> bool:
         """Move ``node``, with the nodes that must move with it, to the front of the group, and add them to ``members``.
-        Return whether that is legal; otherwise record the reason."""
+        Return whether that was done; if it is not legal, record the reason."""
         if may_alias_input(node) and not all(use.user in members for output in node.outputs for use in output.uses):
             self.reasons[node] = "its result may share memory with a value outside of the kernel"
             return False

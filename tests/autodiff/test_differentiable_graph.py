@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, List
 
 import pytest
 import torch
@@ -433,6 +433,18 @@ def test_a_plan_for_sizes_is_made_when_they_are_met_again() -> None:
         (derivative,) = operation._derivatives.values()
         counts.append(len(derivative._by_numbers))
     assert counts == [0, 0, 1, 1, 1]  # which serves all rows
+
+
+def test_plans_for_sizes_with_a_list_without_elements() -> None:
+    @rekindle.script
+    def reduced(x: Tensor, dims: List[int]) -> Tensor:
+        return (x.exp().sin() * x).sum(dims).tanh()
+
+    x = torch.randn(3, 4, requires_grad=True)
+    dims: list[int]
+    for dims in ([], [0], [], [0], [], [0]):
+        found, expected = reduced(x, dims), (x.exp().sin() * x).sum(dims).tanh()
+        assert_same(torch.autograd.grad(found.sum(), x), torch.autograd.grad(expected.sum(), x))
 
 
 def test_the_backward_graph_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:

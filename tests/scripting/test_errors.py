@@ -239,6 +239,55 @@ def test_annotations_that_are_not_types():
     )
 
 
+def count_of(items: list[int]) -> int:
+    return len(items)
+
+
+def passes_no_list(n: int) -> int:
+    return count_of(n, 2)
+
+
+def nested(items: list[list[int]]) -> int:
+    return len(items)
+
+
+def passes_tuples(n: int | None) -> int:
+    return nested((1, n), (2, 3))
+
+
+def test_arguments_of_functions_do_not_stand_for_a_list():
+    assert error_of(SchemaError, passes_no_list) == (
+        "'count_of' cannot be called with (int, int): argument 'items': expected List[int], got int.\n"
+        "It is declared as\n"
+        "  count_of(int[] items) -> int\n"
+        '  File "FILE", line N\n'
+        "    def passes_no_list(n: int) -> int:\n"
+        "        return count_of(n, 2)\n"
+        "               ^^^^^^^^"
+    )
+    assert error_of(SchemaError, passes_tuples).startswith("'nested' cannot be called with ")
+
+
+class Based(enum.Enum):
+    @classmethod
+    def _missing_(cls, value):
+        return next(iter(cls))
+
+
+class WithDefault(Based):
+    A = 1
+
+
+def by_any_value(x: int) -> WithDefault:
+    return WithDefault(x)
+
+
+def test_an_enum_that_inherits_a_default_member():
+    assert error_of(UnsupportedError, by_any_value).startswith(
+        "a member of the enum 'WithDefault' cannot be found by its value in a program\n"
+    )
+
+
 class Mixed(enum.Enum):
     A = 1
     B = "b"

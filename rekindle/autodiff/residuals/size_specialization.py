@@ -109,7 +109,7 @@ def bound_value(gradient: Gradient, index: int, value: object) -> object:
 
 
 def is_size_outside_loops(gradient: Gradient, index: int) -> bool:
-    """Return whether an output of the forward graph is the shape of a tensor that no iteration of a loop computes."""
+    """Return whether an output of the forward graph is the sizes of a tensor, read outside of loops and branches."""
     value = gradient.forward.outputs[index]
     return value.node.kind == "aten::size" and value.node.owning_block is gradient.forward.block
 
@@ -142,7 +142,7 @@ def specialize_forward(gradient: Gradient, numbers: Sequence[int], sizes: Sequen
 
 def sizes_of_inputs(key: Sequence[Hashable]) -> list[torch.Size | None]:
     """Return the sizes of the tensors among the inputs, given their :func:`specialization_key`."""
-    return [each[0] if isinstance(each, tuple) and isinstance(each[0], torch.Size) else None for each in key]
+    return [each[0] if isinstance(each, tuple) and each and isinstance(each[0], torch.Size) else None for each in key]
 
 
 def bind_backward_constants(

@@ -239,6 +239,21 @@ def removesuffix(text: str, suffix: str) -> str:
     return text
 
 
+def rsplit_at_white_space(text: str, limit: int = -1) -> List[str]:
+    words = text.split()
+    if limit < 0 or len(words) <= limit:
+        return words
+    rest = text.rstrip()
+    found: List[str] = []
+    for i in range(limit):
+        word = words[len(words) - 1 - i]
+        rest = rest[: len(rest) - len(word)].rstrip()
+        found.insert(0, word)
+    if len(rest) > 0:
+        found.insert(0, rest)
+    return found
+
+
 def isascii(text: str) -> bool:
     for character in text:
         if ord(character) > 127:
