@@ -1,5 +1,6 @@
 """Functions of ``operator``, and methods of tensors and strings that are not operators."""
 
+from typing import List
 
 from torch import Tensor
 
