@@ -1,6 +1,5 @@
 """Functions of ``operator``, and methods of tensors and strings that are not operators."""
 
-
 from torch import Tensor
 
 from rekindle.frontend.prelude.primitives import int_of_tensor
