@@ -93,7 +93,8 @@ def _common(values: list[object]) -> Type | None:
 
 def constant_attribute(value: object) -> tuple[ConstantAttribute | None, Type]:
     """Return the attribute ``value`` of a ``prim::Constant`` that represents a Python value, and its type. The
-    attribute is None for None. The type is Any for a container without an inferable type.
+    attribute is None for None. The type is Any where :func:`infer_type` returns None: for a container without a common
+    type, and for an enum member.
 
     Raises:
         GraphError: a constant cannot have the class of ``value``.

@@ -138,7 +138,7 @@ class Block:
 
     def all_nodes(self) -> Iterator[Node]:
         """Yield every node in this block and in those within, a node before those in its blocks. Nodes may be inserted,
-        moved or destroyed while walking: destroyed ones are left out, inserted ones may be."""
+        moved or destroyed while walking: destroyed ones are left out, and inserted ones may be left out."""
         stack = [iter(self._node_list())]
         while stack:
             for node in stack[-1]:

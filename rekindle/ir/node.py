@@ -642,8 +642,8 @@ class Node:
         """Remove the node and all nodes in its blocks. An insertion point at the node moves to the next one.
 
         Raises:
-            GraphError: an output is still used, or the node is the parameter or return node of a block. If it is an
-                output of a node in a block, later nodes of the block have been removed.
+            GraphError: an output is still used, or the node is the parameter or return node of a block. If an output of
+                a node in one of its blocks is still used elsewhere, later nodes of that block have been destroyed.
         """
         if self.kind in ("prim::Param", "prim::Return") and self.owning_block is not None:
             raise GraphError(f"cannot destroy {self.kind}: it belongs to its block")

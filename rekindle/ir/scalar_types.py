@@ -64,7 +64,7 @@ PYTHON_OBJECTS: Final[dict[str, tuple[object, ...]]] = {
     "torch.memory_format": MEMORY_FORMATS,
     "torch.qscheme": QSCHEMES,
 }
-"""Python's objects for each number, by the ``python`` of the type."""
+"""Python's objects by number, for each :attr:`~rekindle.ir.types.base.IntType.python_name`."""
 
 
 def number_of(value: Numbered) -> int:

@@ -12,7 +12,7 @@ from rekindle.frontend.functions import Known
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.sources.definition import define_function
-from rekindle.scripting.callables.decorators import unwrapped, within_managers
+from rekindle.scripting.callables.decorators import check_decorators, unwrapped, within_managers
 from rekindle.scripting.callables.forwarding import forwarding
 from rekindle.scripting.callables.overloads import Declaration
 from rekindle.scripting.callables.untyped_parameters import closed
@@ -65,6 +65,7 @@ def _compile(
     observer: NameObserver | None,
     diagnostics: Diagnostics,
 ) -> None:
+    check_decorators(function)
     managers, function = unwrapped(function)
     forwarded = forwarding(function)
     if forwarded is not None:

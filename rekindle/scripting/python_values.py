@@ -39,6 +39,7 @@ from rekindle.scripting import resolver as _resolver
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.callables.autograd_functions import AppliedFunction, FunctionClass, function_class_of
 from rekindle.scripting.callables.cached_functions import CACHED, CachedFunction
+from rekindle.scripting.callables.decorators import check_decorators
 from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, records_of, underlying_function
 from rekindle.scripting.callables.generic_functions import call_generic, may_be_generic, needs_call_types
 from rekindle.scripting.callables.modifiers import BARE_ALIASES, is_left_to_python
@@ -174,6 +175,7 @@ class CompiledFunctionValue(FunctionValue):
         return may_be_generic(self.function)
 
     def call(self, call: CallSite) -> SugaredValue:
+        check_decorators(self.function, call.range)
         if self.accepts_sugared_args and needs_call_types(self.function, call.args, call.kwargs):
             return call_generic(self.function, call.range, call.graph, *sugared_arguments(call))
         try:
@@ -200,6 +202,7 @@ class CompiledFunctionValue(FunctionValue):
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
+        check_decorators(self.function, range)
         if any(item.is_passed_sugared for item in (*args, *kwargs.values())):
             return call_generic(self.function, range, graph, args, kwargs)
         return super().call_with(range, graph, args, kwargs, targets)
@@ -472,7 +475,8 @@ class EnumClassValue(ClassValue):
                 ``_missing_``.
         """
         type = enum_type(self.enum, call.range)
-        is_plain = not issubclass(self.enum, enum.Flag) and "_missing_" not in vars(self.enum)
+        has_missing = any("_missing_" in vars(base) for base in self.enum.__mro__ if base is not enum.Enum)
+        is_plain = not issubclass(self.enum, enum.Flag) and not has_missing
         if is_plain and len(call.args) == 1 and not call.kwargs and call.args[0].type in (type, type.value_type):
             given = call.args[0].materialize(call.graph)
             if given.type == type:

@@ -344,3 +344,25 @@ def test_results_in_an_argument_record_no_gradients() -> None:
         with torch.no_grad():
             assert compiled(x, torch.empty(3)).tolist() == [2, 2, 2]
         assert compiled(x.detach(), torch.empty(3)).tolist() == [2, 2, 2]
+
+
+def test_items_of_a_lazy_sequence_are_made_once() -> None:
+    made: list[int] = []
+
+    def make(n: int) -> list[int]:
+        made.append(n)
+        return [n]
+
+    items = LazySequence.mapped(make, [1, 2, 3])
+    assert items[-1] is items[2]
+    assert items[1:] == [[2], [3]]
+    assert made == [3, 2]
+    with pytest.raises(IndexError):
+        items[-4]
+
+
+def test_overloads_may_be_added_to_kinds_with_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [*declarations._DECLARED["aten::list"]]
+    monkeypatch.setitem(declarations._DECLARED, "aten::list", known)
+    declare(list, "aten::list.added(Stream s) -> int[]")
+    assert [each.schema.overload for each in declared_operators("aten::list")] == ["", "t", "added"]

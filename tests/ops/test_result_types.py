@@ -194,6 +194,30 @@ def test_lists_of_tensors(name: str) -> None:
                 assert replace(TensorType.of(result), strides=None).is_subtype_of(found), f"{types} {rest}: {found}"
 
 
+FEW_SIZES: list[tuple[str, list[Any]]] = [
+    ("aten::multi_margin_loss", [torch.rand(5), torch.tensor([1]), 1, 1, None, 0]),
+    ("aten::multi_margin_loss", [torch.rand(5), torch.tensor(1), 1, 1, None, 0]),
+    ("aten::multi_margin_loss", [torch.rand(2, 5), torch.tensor([1, 2]), 1, 1, None, 0]),
+    ("aten::multi_margin_loss", [torch.rand(5), torch.tensor([1]), 1, 1, None, 1]),
+    ("aten::mse_loss", [torch.rand(3), torch.rand(3), -1]),
+    ("aten::nuclear_norm", [torch.rand(2, 3, 4, 4)]),
+    ("aten::nuclear_norm", [torch.rand(2, 3, 4, 4), True]),
+    ("aten::nuclear_norm.dim", [torch.rand(2, 3, 4, 4), [0, 1]]),
+    ("aten::binomial", [torch.full((2, 3), 4.0), torch.rand(2, 1, 3)]),
+    ("aten::combinations", [torch.rand(3), 0]),
+    ("aten::combinations", [torch.rand(3), 2]),
+    ("aten::cosine_similarity", [torch.rand(2, 3, dtype=torch.float16), torch.rand((), dtype=torch.float64), -1]),
+    ("aten::batch_norm", [torch.ones(2, 3).long(), None, None, torch.rand(3), torch.rand(3), False, 0.5, 0.5, True]),
+    ("aten::view_copy.dtype", [torch.rand(3, 2), torch.int32]),
+    ("aten::view_copy", [torch.rand(3, 2), [2, -1]]),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), FEW_SIZES)
+def test_samples_that_pytorch_lacks(name: str, arguments: list[Any]) -> None:
+    check(name, *arguments)
+
+
 # ----------------------------------------------------------------------------------------------------------- the tables
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-import rekindle.runtime.executor  # noqa: F401  (registers the operators)
+import rekindle
+import rekindle.runtime.executor
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.traits import PROPERTY_QUERIES, Trait
 from rekindle.ir.types import DictType, ListType, TensorType, has_free_variables
@@ -73,6 +74,8 @@ def test_traits_come_from_the_table_from_tags_and_from_schemas() -> None:
     assert traits("aten::select.int") == {"view"}
     assert traits("aten::t_") == {"reshapes"}
     assert {"same_rank", "same_sizes"} <= traits("aten::sub_.Tensor")
+    assert "same_rank" in traits("aten::clamp")
+    assert all("same_rank" not in traits(f"aten::{name}.Tensor") for name in ("clamp", "clamp_min", "clamp_max"))
     assert "pointwise" not in traits("aten::max.dim")
     assert "pointwise" in traits("aten::max.other")
     assert traits_of_kind("aten::no_such_operator") == frozenset()
@@ -209,3 +212,23 @@ def test_operators_that_keep_the_dtype(kind: str, autocast: bool) -> None:
             assert found == dtype or isinstance(found, str)
             if in_place is not None:
                 assert _attempt(in_place, [torch.ones(2, 2, dtype=dtype), *numbers]) == found
+
+
+class Limited(torch.nn.Module):
+    """A module whose result has the rank of the limit, which is broadcast with the input."""
+
+    limit: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("limit", torch.zeros(2, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.clamp(x, self.limit)
+        return y * 2 if y.dim() == 2 else y * 3
+
+
+def test_a_limit_may_have_more_dimensions_than_what_it_limits() -> None:
+    module, x = Limited().eval(), torch.tensor([-1.0, 0.0, 1.0])
+    frozen = rekindle.freeze(rekindle.script(module))
+    assert torch.equal(frozen(x), module(x))

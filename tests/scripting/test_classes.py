@@ -843,3 +843,28 @@ def test_a_type_comment_names_a_class_beside_its_own() -> None:
         return same.number, Second() == first
 
     assert rekindle.script(uses)() == uses() == (119, True)
+
+
+class SharesItsList:
+    """A class with a list that its objects share until they assign it."""
+
+    items: List[int] = []
+
+    def __init__(self, n: int):
+        self.n = n
+
+    def add(self) -> List[int]:
+        self.items.append(self.n)
+        return self.items
+
+
+def adds_to_the_shared_list(n: int) -> List[int]:
+    first, second = SharesItsList(n), SharesItsList(n + 1)
+    first.add()
+    return second.add()
+
+
+def test_objects_share_the_list_of_their_class():
+    for call in (rekindle.script(adds_to_the_shared_list), adds_to_the_shared_list):
+        SharesItsList.items.clear()
+        assert [list(call(1)), list(call(5))] == [[1, 2], [1, 2, 5, 6]]

@@ -49,6 +49,35 @@ def test_changes_of_an_object_affect_modules_that_are_scripted_later() -> None:
     torch.testing.assert_close(compiled(x), before)
 
 
+class Known(nn.Module):
+    """A module that reads containers at compile time, of its class and of an object."""
+
+    steps = {"a": 1, "of": {"b": 2}}
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+
+    def forward(self, n: int) -> tuple[bool, int, int]:
+        return n in self.config.allowed, self.steps["a"], self.steps["of"]["b"]
+
+
+def test_changes_of_sets_and_of_containers_of_the_class_affect_modules_that_are_scripted_later() -> None:
+    config = Config(allowed={1, 2})
+    compiled = rekindle.script(Known(config))
+    assert compiled(3) == Known(config)(3) == (False, 1, 2)
+    config.__dict__["allowed"].add(3)
+    assert rekindle.script(Known(config))(3) == Known(config)(3) == (True, 1, 2)
+    try:
+        Known.steps["a"] = 5
+        assert rekindle.script(Known(config))(3) == (True, 5, 2)
+        Known.steps["of"]["b"] = 6  # type: ignore[index]
+        assert rekindle.script(Known(config))(3) == (True, 5, 6)
+    finally:
+        Known.steps.update({"a": 1, "of": {"b": 2}})
+    assert compiled(3) == (False, 1, 2)
+
+
 def test_modules_with_an_unchanged_object_share_their_type() -> None:
     config = new_config()
     found = module_type_of(Block(config))

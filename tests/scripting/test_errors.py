@@ -3,7 +3,7 @@
 import enum
 import functools
 import traceback
-from typing import Callable, Dict, Final, NamedTuple
+from typing import Callable, Dict, Final, List, NamedTuple, Tuple
 
 import pytest
 import torch
@@ -142,6 +142,53 @@ def test_python_objects_that_programs_cannot_use():
     )
 
 
+LIST = [1]
+NESTED = ([[1], [2]], 2)
+
+
+def appends_to_a_list(n: int) -> int:
+    LIST.append(n)
+    return len(LIST)
+
+
+def appends(xs: List[int], n: int):
+    xs.append(n)
+
+
+def appends_by_a_call(n: int):
+    appends(NESTED[0][1], n)
+
+
+class AppendsToAListOfTheClass(nn.Module):
+    seen = [1]
+
+    def forward(self, n: int) -> int:
+        self.seen.append(n)
+        return len(self.seen)
+
+
+def reads_lists(n: int) -> Tuple[List[int], int, bool, List[List[int]]]:
+    mine = list(LIST)
+    mine.append(n)
+    rows = [[n]]
+    rows[0].append(2)
+    return mine + LIST, sum(LIST), n in NESTED[0][0], rows
+
+
+def test_writes_to_lists_from_outside():
+    assert error_of(UnsupportedError, appends_to_a_list) == (
+        "'LIST' is a list from outside of the program, a constant here, and the function may write to it\n"
+        '  File "FILE", line N\n'
+        "    def appends_to_a_list(n: int) -> int:\n"
+        "        LIST.append(n)\n"
+        "        ^^^^\n"
+        "Hint: copy it with list(…), pass it as an argument, or assign it in the '__init__' of a module"
+    )
+    assert "'NESTED' is a list from outside of the program" in error_of(UnsupportedError, appends_by_a_call)
+    assert "'self.seen' is a list from outside of the program" in error_of(UnsupportedError, AppendsToAListOfTheClass())
+    assert rekindle.script(reads_lists)(1) == ([1, 1, 1], 1, True, [[1, 2]]) == reads_lists(1)
+
+
 def misspelled(x):
     return torch.sofmax(x, 0)
 
@@ -236,6 +283,55 @@ def test_annotations_that_are_not_types():
         "    def takes_callable(f: Callable[[int], int]):\n"
         "                          ^^^^^^^^^^^^^^^^^^^^\n"
         "Hint: call the function by its name, or make it an attribute of the module"
+    )
+
+
+def count_of(items: list[int]) -> int:
+    return len(items)
+
+
+def passes_no_list(n: int) -> int:
+    return count_of(n, 2)
+
+
+def nested(items: list[list[int]]) -> int:
+    return len(items)
+
+
+def passes_tuples(n: int | None) -> int:
+    return nested((1, n), (2, 3))
+
+
+def test_arguments_of_functions_do_not_stand_for_a_list():
+    assert error_of(SchemaError, passes_no_list) == (
+        "'count_of' cannot be called with (int, int): argument 'items': expected List[int], got int.\n"
+        "It is declared as\n"
+        "  count_of(int[] items) -> int\n"
+        '  File "FILE", line N\n'
+        "    def passes_no_list(n: int) -> int:\n"
+        "        return count_of(n, 2)\n"
+        "               ^^^^^^^^"
+    )
+    assert error_of(SchemaError, passes_tuples).startswith("'nested' cannot be called with ")
+
+
+class Based(enum.Enum):
+    @classmethod
+    def _missing_(cls, value):
+        return next(iter(cls))
+
+
+class WithDefault(Based):
+    A = 1
+
+
+def by_any_value(x: int) -> WithDefault:
+    return WithDefault(x)
+
+
+def test_an_enum_that_inherits_a_default_member():
+    assert error_of(UnsupportedError, by_any_value).startswith(
+        "a member of the enum 'WithDefault' cannot be found by its value in a program\n"
     )
 
 

@@ -1,6 +1,7 @@
 """Functions: the names they see, the decorators on them, overloads, what they call."""
 
 import cmath
+import contextlib
 import functools
 import math
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
@@ -189,6 +190,82 @@ def test_gradient_mode_decorators_count():
     assert not rekindle.script(switched_off)(x).requires_grad
     assert rekindle.script(inferred)(x).is_inference()
     assert (x * 2).requires_grad
+
+
+@torch.autocast("cpu", dtype=torch.bfloat16)
+def reduced(x):
+    return x @ x
+
+
+@torch.autocast("cpu", enabled=False)
+def not_reduced(x):
+    return x @ x
+
+
+def calls_reduced(x):
+    with torch.autocast("cpu"):
+        return reduced(x), not_reduced(x), x @ x
+
+
+@torch.autograd.profiler.record_function("profiled")
+def profiled(x):
+    return x + 1
+
+
+def test_autocast_decorators_count():
+    x = torch.ones(2, 2)
+    assert rekindle.script(reduced)(x).dtype == torch.bfloat16
+    scripted = rekindle.script(calls_reduced)
+    assert [y.dtype for y in scripted(x)] == [torch.bfloat16, torch.float32, torch.bfloat16]
+    assert torch.equal(rekindle.script(profiled)(x), x + 1)
+
+
+@functools.singledispatch
+def size_of(x):
+    return 0
+
+
+@size_of.register(int)
+def _(x):
+    return 1
+
+
+@torch.vmap
+def sums(x):
+    return x.sum()
+
+
+@contextlib.contextmanager
+def quietly():
+    yield
+
+
+@quietly()
+def silenced(x):
+    return x + 1
+
+
+def calls_size(n: int):
+    return size_of(n)
+
+
+@pytest.mark.parametrize(
+    ("function", "module"), [(sums, "torch._functorch.apis"), (silenced, "contextlib"), (size_of, "functools")]
+)
+def test_decorators_that_only_python_can_run_are_rejected(function, module):
+    message = (
+        f"the function '{function.__name__}' has a decorator of {module}, which only Python can run\n"
+        "Hint: compile the function without the decorator, or call it in a function marked with @ignore"
+    )
+    with pytest.raises(rekindle.errors.NotScriptableError) as caught:
+        rekindle.script(function)
+    assert str(caught.value) == message
+    assert caught.value.hint is not None
+
+
+def test_a_call_of_a_function_that_only_python_can_run_is_rejected_at_its_place():
+    with pytest.raises(rekindle.errors.NotScriptableError, match=r"return size_of\(n\)\n +\^"):
+        rekindle.script(calls_size)
 
 
 def with_statements(x, mode: bool):

@@ -229,3 +229,56 @@ def test_what_a_module_from_outside_returns_is_checked():
 
     with pytest.raises(TypeError, match="the Python function 'GivesAnInt' should return Tensor, but returned int"):
         rekindle.script(adds)(torch.ones(1))
+
+
+@rekindle.ignore
+def described(x: int, *more: int, scale: int = 1) -> str:
+    return f"{x} {more} {scale}"
+
+
+class Scaled:
+    def __init__(self, n: int):
+        self.n = n
+
+    @rekindle.ignore
+    def times(self, x: int, *, scale: int = 1) -> int:
+        return self.n * x * scale
+
+
+def calls_with_names(n: int):
+    scaled = Scaled(n)
+    return (
+        described(n, scale=3),
+        described(n, 1, 2),
+        described(n, 1, 2, scale=3),
+        scaled.times(2),
+        scaled.times(2, scale=3),
+    )
+
+
+def test_ignored_functions_get_keyword_only_arguments_by_name():
+    assert rekindle.script(calls_with_names)(5) == calls_with_names(5)
+
+
+@rekindle.ignore
+def classes(
+    d: torch.dtype, layout: Optional[torch.layout], size: Tuple[int, ...], pair: Tuple[torch.dtype, int]
+) -> str:
+    return f"{d} {layout} {size!r} {pair}"
+
+
+@rekindle.ignore
+def extended(items: List[int]) -> int:
+    items.append(1)
+    return len(items)
+
+
+def passes_classes(x):
+    items = [1, 2]
+    first = classes(torch.float64, torch.strided, x.shape, (x.dtype, 1))
+    return first, classes(x.dtype, None, (1, 2), (torch.int32, 2)), extended(items), items
+
+
+def test_ignored_functions_get_arguments_of_the_classes_that_python_has():
+    x = torch.ones(2)
+    assert rekindle.script(passes_classes)(x) == passes_classes(x)

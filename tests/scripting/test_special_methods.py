@@ -25,6 +25,23 @@ class Forwarding(nn.Linear):
         return super().__call__(*args, **kwargs)
 
 
+class Named(nn.Linear):
+    def __call__(self, x, *, times: int):
+        return super().__call__(x, times=times)
+
+    def forward(self, x, *, times: int):
+        return super().forward(x) * times
+
+
+class Thrice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Named(2, 2)
+
+    def forward(self, x: torch.Tensor):
+        return self.part(x, times=3)
+
+
 class Twice(nn.Linear):
     def __call__(self, x, times=2):
         return super().__call__(x, times)
@@ -58,7 +75,7 @@ def test_calls_that_do_more_are_rejected(cls: type[nn.Linear], wrap) -> None:
     assert str(caught.value).partition("\n")[0] == _MESSAGE.format(cls.__name__)
 
 
-@pytest.mark.parametrize("part", [Typed(2, 2), Forwarding(2, 2)])
+@pytest.mark.parametrize("part", [Typed(2, 2), Forwarding(2, 2), Thrice()])
 def test_calls_that_forward_are_compiled(part: nn.Module) -> None:
     x = torch.randn(3, 2)
     for module in (part, Holder(part)):

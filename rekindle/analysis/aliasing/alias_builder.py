@@ -9,6 +9,7 @@ operator may do anything to its inputs and to the wildcard set.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import getattr_static
 from typing import Final
 
 import torch
@@ -276,6 +277,16 @@ class AliasTrackerBuilder:
     def _visit_nothing(self, node: Node) -> None:
         """Bind fresh outputs; nothing is written to."""
 
+    def _visit_new_object(self, node: Node) -> None:
+        """Bind a fresh object. Before its first assignment an attribute has the value in the class, which other code
+        shares."""
+        type, element = node.output.type, self.element(node.output)
+        if element is None or not isinstance(type, ClassType) or type.python_class is None:
+            return
+        for name, slot in type.attributes.items():
+            if not is_immutable(slot.type) and _has_shared_value(type.python_class, name):
+                self.tracker.store(element, f".{name}", self.tracker.world(slot.type).read, slot.type)
+
     def _visit_same(self, node: Node) -> None:
         """Bind the result to the first input."""
         for output in node.outputs[:1]:
@@ -463,9 +474,8 @@ class AliasTrackerBuilder:
 
 _RULES: Final[dict[str, Callable[[AliasTrackerBuilder, Node], None]]] = {
     "prim::Constant": AliasTrackerBuilder._visit_constant,
-    **dict.fromkeys(
-        ("prim::Uninitialized", "prim::CreateObject", "prim::BailoutTemplate"), AliasTrackerBuilder._visit_nothing
-    ),
+    **dict.fromkeys(("prim::Uninitialized", "prim::BailoutTemplate"), AliasTrackerBuilder._visit_nothing),
+    "prim::CreateObject": AliasTrackerBuilder._visit_new_object,
     **dict.fromkeys(
         (
             *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"),
@@ -491,6 +501,13 @@ _RULES: Final[dict[str, Callable[[AliasTrackerBuilder, Node], None]]] = {
     **dict.fromkeys(DEFERRED_SUBGRAPH_KINDS, AliasTrackerBuilder._visit_run_later),
     **dict.fromkeys(WAITS, AliasTrackerBuilder._visit_wait),
 }
+
+
+def _has_shared_value(cls: type, name: str) -> bool:
+    """Return whether the body of a class, or of a base, has a value other than a descriptor for the attribute
+    ``name``."""
+    found = getattr_static(cls, name, None)
+    return found is not None and not hasattr(type(found), "__get__")
 
 
 def _is_false(value: Value) -> bool:

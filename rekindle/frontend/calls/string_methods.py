@@ -3,10 +3,12 @@
 An ``end`` of -1 is the end of the string to the operators, and -2 is before the last character; in Python -1 is before
 the last character. A program compiled from Python passes an end that is not negative, which means the same in both.
 Python's ``strip`` without characters strips all white space; that is what an operator does with its default, so that a
-program which spells the default passes the same set of characters in another way::
+program which spells the default passes the same set of characters in another way. The default separator of the operator
+``rsplit`` is a blank; in Python it is white space of any length::
 
     s.find(t, 0, end)          becomes      s.find(t, 0, max(len(s) + end, 0) if end < 0 else end)
     s.strip(chars)             becomes      s.strip(chars + chars)
+    s.rsplit(None, n)          becomes      a call of the prelude
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import INT, STRING, StringType
+from rekindle.ir.types import INT, NONE, STRING, StringType
 from rekindle.ops.python.strings import WHITE
 
 _SEARCHES: Final = frozenset(
@@ -50,6 +52,21 @@ def as_string_method(
     if (isinstance(known, int) and known >= 0) or end.node.kind == "aten::len":
         return args
     return [*others, replace(last, value=_counted_from_the_start(itself.materialize(graph), end, graph, range))]
+
+
+def limit_at_white_space(
+    kind: str, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
+) -> Sequence[NamedValue] | None:
+    """Return the limit of a call of ``rsplit`` that splits at white space, in a sequence that is empty without a limit;
+    None for a call with a separator, and for other kinds."""
+    if kind != "aten::rsplit":
+        return None
+    named = {item.name: item for item in kwargs}
+    given = dict(zip(("sep", "maxsplit"), args, strict=False)) | named
+    separator = given.pop("sep", None) or given.pop("separator", None)
+    if (separator is not None and separator.type != NONE) or len(given) > 1 or not given.keys() <= {"maxsplit", "max"}:
+        return None
+    return [replace(item, name=None) for item in given.values()]
 
 
 def _counted_from_the_start(text: Value, end: Value, graph: Graph, range: SourceRange) -> Value:

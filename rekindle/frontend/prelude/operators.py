@@ -1,5 +1,7 @@
 """Functions of ``operator``, and methods of tensors and strings that are not operators."""
 
+from typing import List
+
 from torch import Tensor
 
 from rekindle.frontend.prelude.primitives import int_of_tensor
@@ -235,6 +237,21 @@ def removesuffix(text: str, suffix: str) -> str:
     if len(suffix) > 0 and text.endswith(suffix):
         return text[: len(text) - len(suffix)]
     return text
+
+
+def rsplit_at_white_space(text: str, limit: int = -1) -> List[str]:
+    words = text.split()
+    if limit < 0 or len(words) <= limit:
+        return words
+    rest = text.rstrip()
+    found: List[str] = []
+    for i in range(limit):
+        word = words[len(words) - 1 - i]
+        rest = rest[: len(rest) - len(word)].rstrip()
+        found.insert(0, word)
+    if len(rest) > 0:
+        found.insert(0, rest)
+    return found
 
 
 def isascii(text: str) -> bool:

@@ -28,7 +28,10 @@ _METHODS: Final[dict[str, dict[str, str]]] = {
         **({"is_integer": "number_is_integer"} if sys.version_info >= (3, 12) else {"is_integer": "float_is_integer"}),
     },
     "TupleType": {"index": "tuple_index", "count": "tuple_count"},
-    "StringType": {name: name for name in ("removeprefix", "removesuffix", "isascii")},
+    "StringType": {
+        **{name: name for name in ("removeprefix", "removesuffix", "isascii")},
+        "rsplit": "rsplit_at_white_space",  # of a call without a separator; the others are an operator
+    },
     "TensorType": {
         **{f"__{name}__": f"operator_{name}" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")},
         **{f"__{name}__": f"operator_{name}" for name in ("matmul", "lt", "le", "eq", "ne", "gt", "ge", "neg", "pos")},

@@ -32,7 +32,7 @@ from rekindle.frontend.calls.insertion import (
     is_prim_method,
 )
 from rekindle.frontend.calls.python_signatures import call_as_python_does, takes_other_default
-from rekindle.frontend.calls.string_methods import STRING_METHODS, as_string_method
+from rekindle.frontend.calls.string_methods import STRING_METHODS, as_string_method, limit_at_white_space
 from rekindle.frontend.containers.default_factories import insert_item_or_default
 from rekindle.frontend.containers.number_containers import NUMBER_KINDS, as_containers_of_numbers
 from rekindle.frontend.containers.set_values import SET_AWARE_KINDS, convert_set_arguments, refuse_order, set_attribute
@@ -654,6 +654,12 @@ class BuiltinFunction(SugaredValue):
             args = convert_set_arguments(kind, args, call.graph, call.range)
         if kind in STRING_METHODS and call.graph.follows_python:
             args = as_string_method(kind, itself, args, call.graph, call.range)
+        limit = limit_at_white_space(kind, args, call.kwargs) if call.graph.follows_python else None
+        if limit is not None and itself is not None:
+            assert python_attribute is not None, "rekindle.frontend.python.methods was not imported"
+            method = python_attribute(call.range, call.graph, itself.materialize(call.graph), "rsplit")
+            assert method is not None
+            return method.call(replace(call, args=limit, kwargs=[]))
         try:
             made = insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
             if call.targets and gives_nothing(kind, made, itself):

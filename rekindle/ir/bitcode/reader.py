@@ -41,7 +41,8 @@ class GraphReader:
         they are read.
 
         Raises:
-            NotEncodable: the bundle refers to an unknown type, or to an operator that is not registered.
+            NotEncodable: the bundle refers to an unknown type, or to an unregistered operator of a namespace other than
+                PyTorch's.
         """
         strings, types, sources, ranges, callstacks, operators, tensors, self._encoded = bundle
         self._objects = references.objects

@@ -48,6 +48,8 @@ class LazySequence(Sequence[T_co], Generic[T_co]):
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self._makers)))]
         made = self._made
+        if index < 0:
+            index = range(len(self._makers))[index]  # or it raises IndexError
         if index not in made:
             made[index] = self._makers[index]()
         return made[index]

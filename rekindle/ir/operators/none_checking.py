@@ -96,7 +96,7 @@ class NoneCheckingCall:
         Python accepts None there."""
         value = actual.value
         if value is not None and _may_lack_items(value, formal.type):
-            return _PresentItems(actual, self.schema.arguments.index(formal))
+            return _PresentItems(actual, self.schema.argument_index(formal.name) or 0)
         if value is None or not can_check(value):
             return None
         checks = value.node.graph.none_checks

@@ -8,7 +8,8 @@ and gives a plan of every input, :meth:`MatchedSchema.inputs` makes the nodes.
 Conversions:
 
 * an int or float stands for an ``int[2]``, repeated;
-* trailing positional arguments stand for a list (``x.view(2, 3)``), a tuple for a list of its elements' type;
+* trailing positional arguments of an operator stand for a list (``x.view(2, 3)``), a tuple for a list of its elements'
+  type;
 * with ``conversions``: a Tensor for an int, float or Scalar (``aten::IntImplicit`` …), a Scalar for an int or float,
   a bool for an int, float or Scalar, a str for a Device.
 """
@@ -405,7 +406,9 @@ def try_match_schema(
         if self_value is not None and formal.name == "self":
             actual, self_value = self_value, None
         elif not formal.kwarg_only and used < len(args):
-            if _takes_rest_as_list(schema, index) and not _is_list_like(_as_given(args[used], formal, lenient), formal):
+            if _takes_rest_as_list(schema, index, args) and not _is_list_like(
+                _as_given(args[used], formal, lenient), formal
+            ):
                 for item in args[used:]:
                     _check_number_class(schema, formal, item, args)
                 builders.append(_plan_rest(formal, args[used:], bindings, conversions, lenient))
@@ -486,9 +489,11 @@ def _return_type(result: Argument, bindings: Bindings) -> Type:
     return type
 
 
-def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
+def _takes_rest_as_list(schema: FunctionSchema, index: int, args: Sequence[NamedValue]) -> bool:
     """Return whether all further positional arguments may be passed in place of the list that argument ``index``
-    takes."""
+    takes: in TorchScript those of any call, in a program from Python those of operators only."""
+    if "::" not in schema.name and any(item.value is not None and _follows_python(item.value) for item in args):
+        return False
     formal = schema.arguments[index]
     last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
     return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None

@@ -251,7 +251,8 @@ class TypeReader:
         return self._named(token), None, None
 
     def _tensor(self, name: str) -> Type | None:
-        """Return the tensor type that ``name`` begins; None where it begins none."""
+        """Parse the rest of a tensor type whose first word is ``name``, and return the type. Return None if ``name`` is
+        another word."""
         lexer = self.lexer
         dtype = _DTYPES.get(name)
         if dtype is not None:

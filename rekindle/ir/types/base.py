@@ -120,7 +120,7 @@ class BoolType(_SimpleType):
 
 @final
 class NumberType(_SimpleType):
-    """An int, a float or a complex; which one is known only at run time."""
+    """An int, a float or a complex, or a bool that was cast to a number; which one is known only at run time."""
 
     __slots__ = ()
     kind = "NumberType"

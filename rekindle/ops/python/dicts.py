@@ -14,15 +14,15 @@ from rekindle.ops.registration.declare import declare
 KEY_TYPES = ("str", "int", "bool", "float", "complex", "Tensor")
 
 
-def _list_keys(self: dict[Any, Any]) -> list[Any]:
+def list_keys(self: dict[Any, Any]) -> list[Any]:
     return list(self)
 
 
-def _list_values(self: dict[Any, Any]) -> list[Any]:
+def list_values(self: dict[Any, Any]) -> list[Any]:
     return list(self.values())
 
 
-def _list_items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
+def list_items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
     return list(self.items())
 
 
@@ -85,6 +85,6 @@ for _key in KEY_TYPES:
     declare(pop_item, f"aten::popitem.{_key}({_dict}(a!) self) -> (({_key}, t))")
     declare(clear, f"aten::clear.{_key}({_dict}(a!) self) -> ()")
     declare(update, f"aten::update.{_key}({_dict}(a!) self, {_dict}(a!) to_add) -> ()")
-    declare(_list_keys, f"aten::keys.{_key}({_dict} self) -> {_key}[](*)")
-    declare(_list_values, f"aten::values.{_key}({_dict} self) -> t[](*)")
-    declare(_list_items, f"aten::items.{_key}({_dict} self) -> (({_key}, t)[])")
+    declare(list_keys, f"aten::keys.{_key}({_dict} self) -> {_key}[](*)")
+    declare(list_values, f"aten::values.{_key}({_dict} self) -> t[](*)")
+    declare(list_items, f"aten::items.{_key}({_dict} self) -> (({_key}, t)[])")

@@ -47,8 +47,9 @@ def exception_class(name: str) -> type[BaseException] | None:
 
 
 def make_exception(message: str, name: str | None, arguments: tuple[Any, ...] | None = None) -> BaseException:
-    """Return the exception that a program raises. Without a class it is a RuntimeError, or an AssertionError for an
-    assertion. ``arguments`` are those of its class, if they are not the message alone."""
+    """Return the exception that a program raises: an object of the class called ``name``, an UnknownExceptionError if
+    that is not known. Without a name it is a RuntimeError, or an AssertionError for an assertion. ``arguments`` are
+    those of the class, by default the message; ``__init__`` does not run if it refuses them."""
     if name is None and message.startswith(_ASSERTION):
         message, name = message[len(_ASSERTION) :], "AssertionError"
     if name is None:

@@ -16,8 +16,9 @@ from rekindle.ops.registration.declare import implements, implements_for_node
 
 @implements_for_node("prim::PythonOp(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def call_python(node: Node) -> Operation:
-    """Return the operation that calls the Python function in attribute ``function``. Its result must have the type of
-    the output: the operation raises a TypeError that names the function otherwise.
+    """Return the operation that calls the Python function in attribute ``function``. Its result is converted to the
+    type of the output by :func:`as_result`; the operation raises a TypeError that names the function if it has another
+    type then. Any result is accepted, and None returned, if the type of the output is NoneType.
 
     Raises:
         GraphError: the attribute is not a callable.

@@ -11,9 +11,8 @@ import math
 import operator
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-from rekindle.ops.python.dicts import clear, pop, set_default, update
+from rekindle.ops.python.dicts import clear, list_items, list_keys, list_values, pop, set_default, update
 from rekindle.ops.registration.declare import declare, implements
 
 declare(math.log2, "python::log2(float x) -> float")
@@ -37,18 +36,6 @@ def casefold(text: str) -> str:
     return text.casefold()
 
 
-def _keys(self: dict[Any, Any]) -> list[Any]:
-    return list(self)
-
-
-def _values(self: dict[Any, Any]) -> list[Any]:
-    return list(self.values())
-
-
-def _items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    return list(self.items())
-
-
 # Dicts whose keys are members of enums, tuples, or numbers of several types: TorchScript has none, and no schema can
 # name the types of their keys.
 declare(len, "python::len(Dict(k, t) self) -> int")
@@ -70,9 +57,9 @@ declare(
 declare(set_default, "python::setdefault(Dict(k, t)(a!) self, k(b -> *) key, t(c -> *) default_value) -> t(*)")
 declare(update, "python::update(Dict(k, t)(a!) self, Dict(k, t)(a!) to_add) -> ()")
 declare(clear, "python::clear(Dict(k, t)(a!) self) -> ()")
-declare(_keys, "python::keys(Dict(k, t) self) -> k[](*)")
-declare(_values, "python::values(Dict(k, t) self) -> t[](*)")
-declare(_items, "python::items(Dict(k, t) self) -> ((k, t)[])")
+declare(list_keys, "python::keys(Dict(k, t) self) -> k[](*)")
+declare(list_values, "python::values(Dict(k, t) self) -> t[](*)")
+declare(list_items, "python::items(Dict(k, t) self) -> ((k, t)[])")
 
 # Lists of numbers of several types: Python compares an element by what it is, then by its value.
 declare(list.count, "python::count(t[] self, t el) -> int")

@@ -190,7 +190,7 @@ def declared_operators(kind: str) -> Sequence[Operator]:
     order = ORDER.get(kind)
     if order is not None:
         rank = {overload: index for index, overload in enumerate(order)}
-        declarations = sorted(declarations, key=lambda declaration: rank[declaration.overload])
+        declarations = sorted(declarations, key=lambda declaration: rank.get(declaration.overload, len(rank)))
     return LazySequence.mapped(_operator_of, declarations)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.traits import PROPERTY_QUERIES, Trait
+from rekindle.ir.types import TENSOR, without_none
 from rekindle.ops.registration.trait_table import FRESH_COMPOSITES, TABLE
 
 NO_TRAITS: Final[frozenset[Trait]] = frozenset()
@@ -67,6 +68,8 @@ def traits_of_overload(
     found = set(traits_of_kind(schema.name) if known is None else known)
     if torch.Tag.pointwise in tags:
         found.add(Trait.POINTWISE)
+    if Trait.POINTWISE in found and sum(without_none(each.type) == TENSOR for each in schema.arguments) > 1:
+        found.discard(Trait.SAME_RANK)  # operands are broadcast: the limits of ``clamp`` in the table are numbers
     if any(tag in tags for tag in _DATA_DEPENDENT):
         found.add(Trait.DATA_DEPENDENT)
     result = schema.returns[0].alias if schema.returns else None

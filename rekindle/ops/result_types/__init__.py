@@ -9,8 +9,8 @@
 A rule is proven, not observed: what it says holds for all sizes, strides and numbers for which the operator succeeds,
 as long as no autocast is on. Nothing runs. An operator without a rule has results of which nothing is known.
 
-Each family of operators has a table of rules by name. In-place operators follow from the rule of their first
-argument: it keeps its dtype, device and sizes.
+Each family of operators has a table of rules by name. In-place operators need no rule: the first argument keeps its
+dtype and device, and its sizes unless the operator has the trait ``RESHAPES``.
 """
 
 from __future__ import annotations

@@ -165,5 +165,5 @@ RULES: Final[Rules] = {
     ),
     "normal": _normal,
     **each(tensor(named(first), sizes.first, flow=SOME), "to_sparse"),
-    "binomial": tensor(dtypes.of("count"), sizes.like("count")),
+    "binomial": tensor(dtypes.of("count"), sizes.broadcasting("count", "prob"), flow=SOME),
 }

@@ -213,8 +213,9 @@ def _meshed(call: Call) -> Sequence[Fact]:
     return [tuple(replace(t, sizes=tuple(lengths), strides=None) for t in tensors)]
 
 
-def _combined(call: Call) -> Sizes:
-    return (None, call.int("r"))
+def _combined(call: Call) -> Sizes | None:
+    length = call.int("r")
+    return (None, length) if length else None  # of none, the result is a vector
 
 
 def _product_of_lists(call: Call) -> Sizes | None:
@@ -356,7 +357,7 @@ RULES: Final[Rules] = {
     "column_stack": _join(_joined(lambda call, rank, is_mixed: 1, _column)),
     "meshgrid": _meshed,
     "cartesian_prod": _join(_product_of_lists),
-    "combinations": tensor(first, _combined),
+    "combinations": tensor(first, _combined, flow=SOME),
     "_chunk_cat": _join(unknown_sizes),
     # Sorting and searching
     "sort": several(_SORTED, _ORDER),

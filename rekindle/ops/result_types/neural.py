@@ -158,7 +158,7 @@ def _statistic_dtype(call: Call) -> torch.dtype | None:
 
 
 _VECTOR = tensor(_statistic_dtype, sizes.of_rank(1), flow=SOME)
-_NORMALIZED = tensor(first, sizes.first)
+_NORMALIZED = tensor(only_floating(first), sizes.first)
 
 
 def _layer_statistics(call: Call) -> Sizes | None:
@@ -179,13 +179,19 @@ _OF_GROUP = tensor(_statistic_dtype, _group_statistics, flow=SOME)
 # -------------------------------------------------------------------------------------------------------------- losses
 
 
+def _is_reduced(call: Call) -> bool | None:
+    """Return whether a loss is one number, the sum or the mean, and not one for each element; None if not known."""
+    reduction = call.int("reduction")
+    return reduction != 0 if reduction in (0, 1, 2) else None
+
+
 def _loss(*names: str, unreduced: SizesRule | None = None, dtype: DtypeRule | None = None) -> Rule:
     """Return the rule of a loss: a number, or one number for each element if ``reduction`` is 0."""
     each_one = unreduced or sizes.broadcasting(*names)
 
     def rule(call: Call) -> Sizes | None:
-        reduction = call.int("reduction")
-        return None if reduction is None else each_one(call) if reduction == 0 else ()
+        is_reduced = _is_reduced(call)
+        return () if is_reduced else None if is_reduced is None else each_one(call)
 
     return tensor(dtype or only_floating(agreement(*names)), rule, flow=SOME)
 
@@ -199,8 +205,15 @@ def _of_classes(call: Call) -> Sizes | None:
 
 
 def _nll(call: Call) -> Sizes | None:
-    reduction = call.int("reduction")
-    return None if reduction is None else () if reduction else _of_classes(call)
+    is_reduced = _is_reduced(call)
+    return () if is_reduced else None if is_reduced is None else _of_classes(call)
+
+
+def _multi_margin(call: Call) -> Sizes | None:
+    """Return the sizes of ``multi_margin_loss``: if ``reduction`` is 0, one number for each row, and for a single row
+    the sizes of the target, which may be a vector of one. None if not known."""
+    is_row = call.first.rank == 1 and _is_reduced(call) is False
+    return call.tensor("target").sizes if is_row else _nll(call)
 
 
 def _entropy_dtype(call: Call) -> torch.dtype | None:
@@ -214,10 +227,15 @@ def _entropy_dtype(call: Call) -> torch.dtype | None:
 def _entropy_of_logits(call: Call) -> Sizes | None:
     """Return the sizes of a binary cross entropy: those of the inputs, broadcast, if ``reduction`` is 0; else none.
     None if not known."""
-    reduction = call.int("reduction")
-    if reduction is None:
+    is_reduced = _is_reduced(call)
+    if is_reduced is None:
         return None
-    return () if reduction else sizes.broadcasting("self", "target", "weight", "pos_weight")(call)
+    return () if is_reduced else sizes.broadcasting("self", "target", "weight", "pos_weight")(call)
+
+
+def _promoted_pair(call: Call) -> torch.dtype | None:
+    """Return the common dtype of two tensors that are broadcast before they are promoted. None if not known."""
+    return dtypes.promote_types(call.tensor("x1").dtype, call.tensor("x2").dtype)
 
 
 def _pairwise(call: Call) -> Sizes | None:
@@ -232,10 +250,11 @@ def _pairwise(call: Call) -> Sizes | None:
 
 
 def _triplet(call: Call) -> Sizes | None:
-    if call.int("reduction"):
+    is_reduced = _is_reduced(call)
+    if is_reduced:
         return ()
     ranks = [call.tensor(name).rank for name in ("anchor", "positive", "negative")]
-    return None if None in ranks or call.int("reduction") is None else (None,) * (max(r or 0 for r in ranks) - 1)
+    return None if None in ranks or is_reduced is None else (None,) * (max(r or 0 for r in ranks) - 1)
 
 
 # ------------------------------------------------------------------------- embeddings, recurrent networks and others
@@ -366,18 +385,18 @@ RULES: Final[Rules] = {
         only_floating(agreement("self", "target", "weight", "pos_weight")), _entropy_of_logits, flow=SOME
     ),
     "margin_ranking_loss": _loss("input1", "input2", "target", dtype=floating(agreement("input1", "input2", "target"))),
-    **each(tensor(first, _nll, flow=SOME), "nll_loss nll_loss_nd nll_loss2d multi_margin_loss multilabel_margin_loss"),
+    **each(tensor(first, _nll, flow=SOME), "nll_loss nll_loss_nd nll_loss2d multilabel_margin_loss"),
+    "multi_margin_loss": tensor(first, _multi_margin, flow=SOME),
     "cross_entropy_loss": tensor(_entropy_dtype, _nll, flow=SOME),
     "cosine_embedding_loss": tensor(
-        only_floating(agreement("input1", "input2")), lambda call: () if call.int("reduction") else None, flow=SOME
+        only_floating(agreement("input1", "input2")), lambda call: () if _is_reduced(call) else None, flow=SOME
     ),
     "triplet_margin_loss": tensor(real(floating(agreement("anchor", "positive", "negative"))), _triplet, flow=SOME),
-    "ctc_loss": tensor(first, lambda call: () if call.int("reduction") else None, flow=SOME),
-    "cosine_similarity": tensor(only_floating(promotion("x1", "x2")), _pairwise, flow=ALL),
+    "ctc_loss": tensor(first, lambda call: () if _is_reduced(call) else None, flow=SOME),
+    "cosine_similarity": tensor(only_floating(_promoted_pair), _pairwise, flow=ALL),
     "pairwise_distance": tensor(real(floating(promotion("x1", "x2"))), _pairwise, flow=ALL),
     # Embeddings, recurrent networks, attention
     "embedding": tensor(dtypes.of("weight"), _embedded, flow=ALL),
-    "embedding_renorm_": tensor(first, sizes.first),
     "embedding_bag": _bag,
     "one_hot": tensor(_INDICES, _one_more, flow=NEVER),
     **each(tensor(first, _cell, flow=ALL), "gru_cell rnn_tanh_cell rnn_relu_cell"),

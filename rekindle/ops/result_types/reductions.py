@@ -56,6 +56,15 @@ def _norm_dtype(call: Call) -> torch.dtype | None:
     return real(named(first))(call)
 
 
+def _nuclear_norm(call: Call) -> Sizes | None:
+    """Return the sizes of ``nuclear_norm``, which reduces the last two dimensions where none are named. None if not
+    known."""
+    if call.has("dim"):
+        return _ALONG_DIM(call)
+    known, keep = call.first.sizes, call.flag("keepdim")
+    return None if known is None or keep is None else (*known[:-2], 1, 1) if keep else known[:-2]
+
+
 _SUM = tensor(named(summed(first)), _ALONG_DIM)
 _VARIANCE = tensor(real(first), _ALONG_DIM)
 _SCAN = tensor(first, sizes.first)
@@ -74,7 +83,8 @@ RULES: Final[Rules] = {
     **each(_VARIANCE, "var std"),
     **each(_SPREAD_AND_MEAN, "var_mean std_mean"),
     **each(tensor(floating(first), reduced("dim", empty="unknown")), "logsumexp special_logsumexp"),
-    **each(tensor(_norm_dtype, _ALONG_DIM), "norm frobenius_norm nuclear_norm linalg_vector_norm"),
+    **each(tensor(_norm_dtype, _ALONG_DIM), "norm frobenius_norm linalg_vector_norm"),
+    "nuclear_norm": tensor(_norm_dtype, _nuclear_norm),
     "count_nonzero": tensor(always(torch.int64), reduced("dim", None), flow=NEVER),
     **each(tensor(first, _quantile_sizes, flow=ALL), "quantile nanquantile"),
     "trace": tensor(summed(first), sizes.scalar),

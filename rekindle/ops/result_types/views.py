@@ -125,11 +125,8 @@ def _sliced(call: Call) -> Sizes | None:
 
 def _slice_length(call: Call, size: int | None) -> int | None:
     step, start, end = call.int("step"), call.int("start"), call.int("end")
-    if step is None or not call.is_known("start") or not call.is_known("end"):
+    if size is None or step is None or not call.is_known("start") or not call.is_known("end"):
         return None
-    if size is None:
-        is_whole = not start and (end is None or end >= 2**63 - 1) and step == 1
-        return None if not is_whole else size
     return len(range(*slice(start, end, step).indices(size)))
 
 
@@ -321,15 +318,11 @@ def _detached(call: Call) -> Sequence[Fact]:
     return [replace(_view(sizes.first).type(call), requires_grad=False)]
 
 
-def _with_requires_grad(call: Call) -> Sequence[Fact]:
-    return [replace(call.first, requires_grad=call.flag("requires_grad"), strides=None)]
-
-
 _SAME = _view(sizes.first)
 
 RULES: Final[Rules] = {
-    "view": _view_dtype,
-    **each(_view(_reshaped), "reshape _unsafe_view _reshape_alias view_copy _reshape_copy"),
+    **each(_view_dtype, "view view_copy"),
+    **each(_view(_reshaped), "reshape _unsafe_view _reshape_alias _reshape_copy"),
     **each(_view(sizes.like("other")), "view_as reshape_as expand_as"),
     **each(_view(_permuted), "permute permute_copy"),
     **each(_view(_transposed("dim0", "dim1")), "transpose swapdims transpose_copy"),
@@ -361,8 +354,6 @@ RULES: Final[Rules] = {
     **each(_SAME, "flip fliplr flipud roll channel_shuffle native_channel_shuffle fft_fftshift fft_ifftshift"),
     "rot90": _view(sizes.rank_of_first),
     "detach": _detached,
-    "detach_": _detached,
-    "requires_grad_": _with_requires_grad,
     "pixel_shuffle": _view(sizes.keep_leading(3)),
     "pixel_unshuffle": _view(sizes.keep_leading(3)),
 }

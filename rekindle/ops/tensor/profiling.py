@@ -70,7 +70,7 @@ Condition = tuple[str, object]
 
 def conditions(type: Type) -> list[Condition]:
     """Return the conditions for a value to be of ``type``, a tensor type or ``NoneType``: Python expressions that all
-    have to be true, in the order in which to test them. Unknown properties of the type are not tested."""
+    have to be true, in the order in which to test them. Strides and unknown properties are not tested."""
     if isinstance(type, NoneType):
         return [("{x} is None", None)]
     assert isinstance(type, TensorType), f"cannot be guarded {type}"

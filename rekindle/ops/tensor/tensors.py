@@ -171,7 +171,7 @@ def stride(self: Tensor) -> list[int]:
 
 @implements("aten::Size(int[] sizes) -> int[]", may_alias_inputs=True)
 def make_size(sizes: list[int]) -> list[int]:
-    """Return ``torch.Size(sizes)``, which is a list in programs."""
+    """Return ``sizes`` itself: a ``torch.Size`` is a list in programs."""
     return sizes
 
 

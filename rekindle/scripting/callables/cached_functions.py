@@ -1,7 +1,8 @@
 """Functions with ``functools.lru_cache``: a program calls the function itself, without the cache.
 
 That is unobservable where arguments and results are immutable, and the function has no effects. For other functions the
-cache shows: a second call returns the same tensor, prints nothing, and draws no random number. These are rejected.
+cache shows: a second call returns the same tensor, prints nothing, and draws no random number. These are rejected. A
+cache does not distinguish 1, 1.0 and True, or 0.0 and -0.0, and programs do.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CACHED: Final = type(functools.lru_cache(lambda: None))
 _IMMUTABLE: Final = frozenset(
     f"{name}Type" for name in ("Int", "Float", "Bool", "Complex", "String", "None", "Number", "Device", "Enum")
 )
-"""Kinds of types whose values are immutable, and equal if they compare equal."""
+"""Kinds of types whose values are immutable."""
 
 
 class CachedFunction(SugaredFunction, StaticValue):

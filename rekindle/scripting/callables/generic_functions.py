@@ -18,7 +18,7 @@ from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, differs_in_python, unshaped
 from rekindle.program.names import qualified_name
 from rekindle.scripting.annotations import annotations_of
-from rekindle.scripting.callables.decorators import unwrapped, within_managers
+from rekindle.scripting.callables.decorators import check_decorators, unwrapped, within_managers
 from rekindle.scripting.callables.overloads import overloads_of
 from rekindle.scripting.callables.untyped_parameters import open_parameters, without_open
 from rekindle.scripting.resolver import PythonResolver
@@ -133,6 +133,7 @@ def make_generic(
 ) -> GenericFunction:
     """Return a new object that compiles ``function`` separately for each combination of argument types, under ``name``.
     The function sees the sugared values ``forms`` and the Python objects ``names`` in addition to its scope."""
+    check_decorators(function)
     managers, inner = unwrapped(function)
     definition = without_open(function_def(inner, unwrap=False), inner)
     if managers:

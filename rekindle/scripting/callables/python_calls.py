@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,18 @@ from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
-from rekindle.ir.types import ANY, TENSOR, Type, holds_set
+from rekindle.ir.scalar_types import PYTHON_OBJECTS
+from rekindle.ir.types import (
+    ANY,
+    TENSOR,
+    IntType,
+    ListType,
+    OptionalType,
+    TupleType,
+    Type,
+    differs_in_python,
+    holds_set,
+)
 from rekindle.scripting.callables.modifiers import Modifier, modifier_of
 from rekindle.syntax.python_ast import function_def
 
@@ -52,11 +63,17 @@ class PythonFunctionValue(SugaredValue):
         args = call.args
         if self.self_value is not None:
             args = [NamedValue(self.self_value, range=call.range), *args]
+        named: list[tuple[str, Value]] = []
         if schema.is_vararg and not call.kwargs:
             inputs = [item.materialize(call.graph) for item in args]
         else:
             _, plan = match_schemas(self.function.__name__, [schema], call.range, args, call.kwargs)
             inputs = plan.inputs(call.graph, call.range)
+            pairs = list(zip(schema.arguments, inputs, strict=False))
+            named = [(formal.name, value) for formal, value in pairs if formal.kwarg_only]
+            rest = inputs[len(pairs) :]
+            inputs = [value for formal, value in pairs if not formal.kwarg_only] + rest
+            inputs += [value for _, value in named]
         if (found := next((value.type for value in inputs if holds_set(value.type)), None)) is not None:
             raise UnsupportedError(
                 f"{self.description} would be given a dict in place of the {found.annotation}",
@@ -66,7 +83,7 @@ class PythonFunctionValue(SugaredValue):
         if call.targets == 0 and function_def(self.function, signature_only=True).return_type is None:
             result = ANY  # nothing reads it, and functions that are called for their effects return None
         node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
-        called = self._called()
+        called = _as_python_calls(self._called(), inputs, [name for name, _ in named])
         node.attributes["name"] = called.__name__
         node.attributes["function"] = ConstantObject(called)
         return SimpleValue(call.graph.insert_node(node).output)
@@ -91,6 +108,49 @@ class PythonFunctionValue(SugaredValue):
         ]
         graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
         return graph.insert_node(graph.create("prim::Uninitialized", types=[result], range=range)).output
+
+
+def _as_python_calls(function: Callable[..., Any], inputs: Sequence[Value], names: Sequence[str]) -> Callable[..., Any]:
+    """Return a function that passes its last arguments to ``function`` by these names, and arguments of other classes
+    in Python than in the IR, such as dtypes, as objects of these classes; ``function`` itself if there are none."""
+    types = [value.type for value in inputs]
+    if not names and not any(map(differs_in_python, types)):
+        return function
+    return _PythonCall(function, types, names)
+
+
+class _PythonCall:
+    """A Python function, called with arguments as a program represents them."""
+
+    def __init__(self, function: Callable[..., Any], types: Sequence[Type], names: Sequence[str]) -> None:
+        self.function = function
+        self.types = types
+        self.names = names
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        way_out = getattr(function, "way_out", None)
+        if way_out is not None:
+            self.way_out = way_out
+
+    def __call__(self, *args: Any) -> Any:
+        given = list(map(_in_python, args, self.types))
+        count = len(given) - len(self.names)
+        return self.function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
+
+
+def _in_python(value: Any, type: Type) -> Any:
+    """Return an argument as Python has it: a dtype in place of its number, a tuple or a ``torch.Size`` in place of a
+    list. Lists and dicts that are such in Python are passed themselves, since the function may write to them."""
+    if isinstance(type, OptionalType):
+        return value if value is None else _in_python(value, type.element)
+    if isinstance(type, IntType) and type.python_name and isinstance(value, int):
+        return PYTHON_OBJECTS[type.python_name][value]
+    if isinstance(type, ListType) and type.is_tuple and isinstance(value, list):
+        items = [_in_python(item, type.element) for item in value]
+        return torch.Size(items) if type.python == "Size" else tuple(items)
+    if isinstance(type, TupleType) and type.fields is None and isinstance(value, tuple):
+        return tuple(map(_in_python, value, type.elements))
+    return value
 
 
 class PythonModuleCall(PythonFunctionValue):
@@ -119,8 +179,8 @@ class _CallOfModule:
         self.__name__ = type(module).__name__
         self.__qualname__ = type(module).__qualname__
 
-    def __call__(self, *args: Any) -> Any:
-        return self.module(*args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.module(*args, **named)
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:

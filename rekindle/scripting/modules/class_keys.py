@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping
 from types import FunctionType
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -65,11 +65,15 @@ def is_seen(name: str, value: object) -> bool:
     return not is_pythons or isinstance(value, _BY_IDENTITY)
 
 
-def _value_key(value: object) -> object:
+def _value_key(value: Any) -> object:
     if isinstance(value, _BY_IDENTITY):
         return value
     if isinstance(value, (enum.Enum, tuple, list, *SIMPLE_CONSTANTS)):
         return constant_key(value)
+    if type(value) is dict:
+        return _Same(value), tuple((_value_key(key), _value_key(item)) for key, item in value.items())
+    if type(value) in (set, frozenset):
+        return _Same(value), frozenset(map(_value_key, value))
     return _Same(value)
 
 
@@ -97,6 +101,8 @@ def object_key(obj: object, depth: int = 0) -> object:
         items = tuple((object_key(key, depth + 1), object_key(value, depth + 1)) for key, value in obj.items())
     elif isinstance(obj, (tuple, list)):
         items = tuple(object_key(item, depth + 1) for item in obj)
+    elif isinstance(obj, (set, frozenset)):
+        items = frozenset(object_key(item, depth + 1) for item in obj)
     state = getattr(obj, "__dict__", {})
     attributes = tuple((name, object_key(value, depth + 1)) for name, value in state.items())
     return _Same(obj), class_key(type(obj)), items, attributes

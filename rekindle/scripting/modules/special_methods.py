@@ -70,7 +70,7 @@ def _only_forwards(function: FunctionType) -> bool:
     given += [f"{each.arg}={each.arg}" for each in parameters.kwonlyargs]
     given += [f"**{parameters.kwarg.arg}"] if parameters.kwarg else []
     forwarded = {f"return {callee}({', '.join(given)})" for callee in ("super().__call__", "self.forward")}
-    defaults = [*parameters.defaults, *parameters.kw_defaults]
+    defaults = [*parameters.defaults, *filter(None, parameters.kw_defaults)]
     return len(body) == 1 and ast.unparse(body[0]) in forwarded and not defaults
 
 

@@ -107,6 +107,11 @@ def split_by_name(text: str) -> Tuple[List[str], List[str], List[str]]:
     return text.split(sep=" "), text.split(" ", maxsplit=1), text.rsplit(" ", maxsplit=1)
 
 
+@program("str.split", (" a\tb  c ",), ("",), torch="refuses")
+def split_from_the_end_at_white_space(text: str) -> List[List[str]]:
+    return [text.rsplit(), text.rsplit(None), text.rsplit(None, 1), text.rsplit(maxsplit=2), text.rsplit(sep=None)]
+
+
 @program("str.format_builtin", (3, 2.5), (-40, 1e10), torch="refuses")
 def formatted_by_a_function(n: int, x: float) -> List[str]:
     return [format(n, "03d"), format(x, ".2f"), format(n), format("a", f">{abs(n)}")]
