@@ -19,7 +19,7 @@ class ComplexValues:
         self._known: set[Value] = set()
 
     def touches(self, node: Node) -> bool:
-        """Return whether ``node`` has complex inputs or outputs. Complex outputs are recorded."""
+        """Return whether ``node`` may have complex inputs or outputs. Outputs that may be complex are recorded."""
         makes = _makes(node)
         takes = any(value in self._known or _is_by_type(value) for value in node.inputs)
         if makes or (takes and not node.has_trait(Trait.MAKES_REAL)):

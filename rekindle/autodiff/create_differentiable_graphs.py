@@ -54,11 +54,11 @@ class CreateDifferentiableGraphs:
     shows the IR before and after.
 
     A group has at least ``threshold`` operators with derivative formulas, those that PyTorch's autograd records for a
-    recurrent cell among them. ``counts`` returns how many operators a node counts for; those that count for none stay
-    with PyTorch's autograd at the borders of a group. ``pays`` decides whether a group is formed of nodes, some of
-    which need gradients. What ``excludes`` is true for stays with PyTorch's autograd; so do the nodes that ``splits``
-    is true for, if a group with them does not pay. With ``loops``, a loop of at least so many operators with formulas,
-    of any kind, becomes part of a group as a whole if one of them counts.
+    recurrent cell among them. ``counts`` returns, for each operator that autograd records where a node runs, how many
+    it counts for; nodes that count for none stay with PyTorch's autograd at the borders of a group. ``pays`` decides
+    whether a group is formed of nodes, some of which need gradients. What ``excludes`` is true for stays with PyTorch's
+    autograd; so do the nodes that ``splits`` is true for, if a group with them does not pay. With ``loops``, a loop of
+    at least so many operators with formulas, of any kind, becomes part of a group as a whole if one of them counts.
 
     Example:
         >>> from rekindle.autodiff import CreateDifferentiableGraphs
@@ -71,7 +71,7 @@ class CreateDifferentiableGraphs:
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2
-    counts: Callable[[Node], int] | None = None
+    counts: Callable[[Node], Sequence[int]] | None = None
     pays: Callable[[Sequence[Node], Set[Node]], bool] | None = None
     excludes: Callable[[Node], bool] | None = None
     splits: Callable[[Node], bool] | None = None
@@ -90,12 +90,18 @@ class CreateDifferentiableGraphs:
         counts = False
         for node in graph.all_nodes():
             if formula_of(node) is not None:
-                counted = 1 if self.counts is None else self.counts(node)
-                found += max(counted, len(operators_recorded(node)))
-                counts = counts or counted > 0
+                counted = self.counted(node)
+                found += max(sum(counted), len(counted), 1)
+                counts = counts or any(counted)
                 if counts and found >= self.threshold:
                     return True
         return False
+
+    def counted(self, node: Node) -> Sequence[int]:
+        """Return what the operators that autograd records for ``node`` count for."""
+        if self.counts is not None:
+            return self.counts(node)
+        return [1 for each in operators_recorded(node) if not _makes_views(each)]
 
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
@@ -261,8 +267,8 @@ class _SubgraphPartitioner:
         """Return whether an iteration of ``loop`` has at least the threshold of operators that PyTorch's autograd would
         record, and one of them counts."""
         nodes = [node for node in loop.inner_nodes() if formula_of(node) is not None and not _makes_views(node)]
-        recorded = [each for node in nodes for each in operators_recorded(node) if not _makes_views(each)]
-        return len(recorded) >= self.options.threshold and any(map(self._counts, nodes))
+        recorded = [count for node in nodes for count in self.options.counted(node)]
+        return len(recorded) >= self.options.threshold and any(recorded)
 
     def _is_auxiliary(self, node: Node) -> bool:
         """Return whether the results of ``node`` have no gradients, such as a comparison or a size, and it can be
@@ -389,9 +395,7 @@ class _SubgraphPartitioner:
 
     def _counts(self, node: Node) -> int:
         """Return how many operators count for the threshold where ``node`` runs."""
-        counts = self.options.counts
-        computed = [each for each in operators_recorded(node) if not _makes_views(each)]
-        return len(computed) if counts is None else sum(map(counts, computed))
+        return sum(self.options.counted(node))
 
     def _computes(self, node: Node) -> bool:
         """Return whether ``node`` is differentiable and computes new values, so that it is not just a view."""

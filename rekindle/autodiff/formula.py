@@ -275,8 +275,8 @@ def operators_with_formulas() -> Sequence[str]:
 
 
 def family_of(operator: str) -> str | None:
-    """Return the family of operators (a file of formulas) that contains ``operator``, such as ``add.Tensor``; None if
-    no file has a formula for it, or declares that it has no gradient."""
+    """Return the family of operators (a file of formulas) that contains ``operator``, such as ``add.Tensor``: that
+    has a formula for it, or declares that it has no gradient. Return None if no file does."""
     return _index().families.get(operator)
 
 
@@ -307,8 +307,8 @@ def formula_of(node: Node) -> Formula | None:
 
 
 def operators_recorded(node: Node) -> list[Node]:
-    """Return the operators that PyTorch's autograd records where ``node`` runs, as far as formulas write them out:
-    those of a recurrent cell, which have formulas, or only ``node`` itself, with or without a formula."""
+    """Return the operators that PyTorch's autograd records where ``node`` runs: those with formulas among the parts of
+    a composite operator, such as a recurrent cell, else ``node`` itself, with or without a formula."""
     formula, operator = formula_of(node), node.operator
     is_dispatched = operator is not None and operator.is_dispatched
     if formula is None or not is_dispatched or not is_composite(formula.schema.qualified_name):

@@ -246,8 +246,8 @@ def _targets(cpu: str, form: Form) -> dict[str, Target]:
 
 
 def _with_identity(text: str, identity: int) -> str:
-    head, _, tail = text.rpartition("IDENTITY")
-    return f"{head}{identity}{tail}"
+    head, _, tail = text.rpartition("i64 IDENTITY,")  # the name of the library may contain the word
+    return f"{head}i64 {identity},{tail}"
 
 
 def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunction, Sequence[Sequence[Any]]]]:

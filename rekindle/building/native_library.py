@@ -307,6 +307,9 @@ def _items(found: Value, kind: CKind, items: Sequence[Any], count: int, kept: li
 def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
     if tensor.dtype not in CODES:
         raise LibraryError(f"a tensor of {tensor.dtype} cannot be passed to a library")
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        found = f"on the device {tensor.device}, and of the layout {tensor.layout}"
+        raise LibraryError(f"tensors passed to a library are strided, and on the CPU; this one is {found}")
     if tensor.is_conj() or tensor.is_neg():
         raise LibraryError(
             "the elements of a tensor are conjugated or negated when they are read; pass what 'resolve_conj' or "

@@ -49,12 +49,10 @@ _FUSION = (FuseGraph(alone=True), DeadCodeElimination())
 
 @dataclass(slots=True)
 class PreparedMethod:
-    """The optimized graph of a method, and the kernel recipes of its fused groups, by their subgraphs. ``unreached``
-    are groups that no example has run, and for which too little is known for a kernel."""
+    """The optimized graph of a method, and the kernel recipes of its fused groups, by their subgraphs."""
 
     graph: Graph
     recipes: dict[Graph, Sequence[KernelRecipe]] = field(default_factory=dict)
-    unreached: list[Node] = field(default_factory=list)
 
 
 def prepare(
@@ -96,8 +94,6 @@ def prepare(
                     pending |= _replace_with_operators(graph, node)
                     continue
                 prepared.recipes[group] = recipes or recipes_for_types(group, node)
-                if not prepared.recipes[group]:
-                    prepared.unreached.append(node)
         return prepared
 
 
@@ -166,7 +162,8 @@ def _known(graph: Graph, examples: Sequence[Arguments]) -> dict[int, object]:
 
 
 def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]:
-    """Return the types of the tensor inputs by index: dtype and rank, if all examples agree on them."""
+    """Return the types of the inputs that are tensors in all examples, by index: dtype and rank, if all examples agree
+    on them."""
     found: dict[int, TensorType] = {}
     for index, value in enumerate(graph.inputs):
         given = [example[index] for example in examples if isinstance(example[index], Tensor)]

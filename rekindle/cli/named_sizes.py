@@ -52,7 +52,7 @@ def example_sizes(inputs: tuple[str, ...], bounds: dict[str, tuple[int, int | No
         for size in size_names(text):
             if not size.isdecimal() and size not in found:
                 low, high = bounds.setdefault(size, (2, None))
-                found[size] = min(max(low, _FIRST + len(found)), high or 1 << 40)
+                found[size] = within(_FIRST + len(found), (low, high))
     for name in bounds:
         if name not in found:
             raise click.UsageError(f"--range names '{name}', which is not a size of an input")
@@ -72,4 +72,4 @@ def read_example(text: str, sizes: Mapping[str, int]) -> Any:
 def within(size: int, bounds: tuple[int, int | None]) -> int:
     """Return the size between two bounds that is nearest to ``size``. There is no upper bound if it is None."""
     low, high = bounds
-    return max(low, min(size, high or size))
+    return max(low, size if high is None else min(size, high))

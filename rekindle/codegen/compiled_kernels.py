@@ -63,7 +63,8 @@ _LOCK: Final = held_while_forking(threading.Lock(), 2)
 
 
 def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, CodeOrigin]:
-    """Return ``kernel`` as machine code for ``device``; kernels of the same text share it.
+    """Return ``kernel`` as machine code for ``device``, and where the code was found. Kernels of the same text share
+    it.
 
     Raises:
         Unsupported: the device cannot run it.

@@ -56,9 +56,15 @@ class DifferentiationProfit:
         for others with an equal key."""
         return f"{'large' if self.elements >= LARGE else 'small'} tensors, {self.products.signature}"
 
-    def counts(self, node: Node) -> int:
-        """Return the number of kernel operators that ``node`` counts for: 0 if kernels do not compute it, several for a
-        product."""
+    def counts(self, node: Node) -> Sequence[int]:
+        """Return, for each operator that autograd records where ``node`` runs, the number of kernel operators that it
+        counts for: 0 if kernels do not compute it, several for a product."""
+        in_cell = _ELEMENTWISE_IN_CELLS.get(node.kind)
+        if in_cell is not None and not self.products.captured:
+            return [0, 0, *[1] * in_cell]
+        return [self._count(each) for each in operators_recorded(node) if not is_view(each)]
+
+    def _count(self, node: Node) -> int:
         if self.products.belongs_in_graph(node):
             return 1 + int(self.products.launches_saved(node))
         return int(is_computed(node) or self._is_written_out(node))
@@ -88,6 +94,15 @@ _DROPOUTS: Final = frozenset({"aten::dropout", "aten::feature_dropout", "aten::a
 _CELLS: Final = frozenset({"aten::lstm_cell", "aten::gru_cell"})
 """Operators for which PyTorch has one kernel each way on a GPU, beside the products."""
 
+_ELEMENTWISE_IN_CELLS: Final = {
+    "aten::lstm_cell": 10,
+    "aten::gru_cell": 10,
+    "aten::rnn_tanh_cell": 2,
+    "aten::rnn_relu_cell": 2,
+}
+"""The number of operators of recurrent cells beside two products. To count them in the formulas would compile these,
+which takes longer than the rest of a first call."""
+
 _LIBRARY: Final = frozenset(
     {
         *("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::_convolution"),
@@ -97,10 +112,16 @@ _LIBRARY: Final = frozenset(
 """Operators that BLAS and oneDNN compute."""
 
 
-def launches_saved(nodes: Sequence[Node], counted: Set[Node], counts: Callable[[Node], int] = is_computed) -> float:
+def _counts_one(node: Node) -> Sequence[int]:
+    return [is_computed(each) for each in operators_recorded(node)]
+
+
+def launches_saved(
+    nodes: Sequence[Node], counted: Set[Node], counts: Callable[[Node], Sequence[int]] = _counts_one
+) -> float:
     """Return how many launches of ``counted`` operators are saved if ``nodes`` are fused: all but one of those that are
-    connected, directly or through views that kernels compute. ``counts`` returns the number of operators that a node
-    counts for; 0 if kernels do not compute it."""
+    connected, directly or through views that kernels compute. ``counts`` returns the numbers of operators that a node
+    counts for; 0 for those that kernels do not compute."""
     group: dict[Node, Node] = {}
 
     def root(node: Node) -> Node:
@@ -111,10 +132,11 @@ def launches_saved(nodes: Sequence[Node], counted: Set[Node], counts: Callable[[
     saved = 0
     sizes: dict[Node, int] = {}
     for node in nodes:
-        if not counts(node) and not (is_view(node) and refusal(node) is None):
+        own = counts(node)
+        if not any(own) and not (is_view(node) and refusal(node) is None):
             continue
         group[node] = node
-        sizes[node] = sum(counts(each) > 0 for each in operators_recorded(node)) if node in counted else 0
+        sizes[node] = sum(count > 0 for count in own) if node in counted else 0
         for value in node.inputs:
             if value.node in group:
                 maker, user = root(value.node), root(node)

@@ -296,7 +296,8 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str 
 
 
 def is_literal(value: Value) -> bool:
-    """Return whether ``value`` is a constant other than a tensor, or an immutable list of such constants."""
+    """Return whether ``value`` is a constant other than a tensor, or a list literal of such constants that is passed to
+    operators of kernels alone, so that nothing writes to it."""
     if value.node.kind == "prim::ListConstruct":
         is_safe = all(_takes_lists_as_they_are(use.user) for use in value.uses)
         return is_safe and all(is_literal(item) for item in value.node.inputs)

@@ -42,6 +42,7 @@ from rekindle.codegen.fusible import (
     refusal,
     rule_of,
 )
+from rekindle.codegen.operators import POOLS
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import ListType, TensorType
@@ -72,12 +73,13 @@ _BLOCKERS: Final[WeakKeyDictionary[Graph, Sequence[Blocker]]] = WeakKeyDictionar
 
 
 def blockers_of(graph: Graph) -> Sequence[Blocker]:
-    """Return the nodes that the pass did not fuse when it last ran on ``graph``, with the reasons, in graph order."""
+    """Return the nodes with tensors as results that the pass left unfused when it last ran on ``graph``, with the
+    reasons, in graph order; none if it has not run."""
     return _BLOCKERS.get(graph, ())
 
 
 def was_fused(graph: Graph) -> bool:
-    """Return whether the pass has run on ``graph``."""
+    """Return whether the pass has run on ``graph``, or on the graph that it was loaded from (:func:`note_blockers`)."""
     return graph in _BLOCKERS
 
 
@@ -93,7 +95,8 @@ class FuseGraph:
     Groups have at least ``least`` operators that compute something, and at most ``most`` of any kind. Without
     ``products``, groups have no matrix products. Without ``ordered``, they have no scans and no index of an extreme,
     for which GPUs have no kernels. With ``alone``, an operator that kernels compute
-    (:func:`~rekindle.codegen.fusible.is_computed`), or a product, becomes a group of its own if nothing fuses with it.
+    (:func:`~rekindle.codegen.fusible.is_computed`), or a product, becomes a group of its own if nothing fuses with it,
+    unless PyTorch computes it faster (:attr:`~rekindle.codegen.operators.pooling.Pool.pays_alone`).
     """
 
     least: int = 2
@@ -178,9 +181,10 @@ class _Fusion:
         return may_change("fuse", node)
 
     def _pays_alone(self, node: Node) -> bool:
-        rule = rule_of(node)
-        computed = is_computed(node) or (is_product(node) and self.most_products > 0)
-        return self.options.alone and computed and (rule is None or not rule.optional)
+        rule, pool = rule_of(node), POOLS.get(node.kind)
+        if (rule is not None and rule.optional) or (pool is not None and not pool.pays_alone):
+            return False
+        return self.options.alone and (is_computed(node) or (is_product(node) and self.most_products > 0))
 
     def _is_candidate(self, value: Value) -> bool:
         return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None
@@ -235,7 +239,7 @@ class _Fusion:
 
     def _is_one_too_many(self, node: Node, members: list[Node]) -> bool:
         """Return whether ``node`` is a matrix product, and the group contains the maximum number of them already; or
-        whether it, or the group, is the gradient of a large weight."""
+        whether it, or the first member of the group, is the gradient of a large weight, which is always alone."""
         if is_product(node) and sum(map(is_product, members)) >= self.most_products:
             return True
         return _is_large_gradient(node) or _is_large_gradient(members[0])
@@ -262,7 +266,7 @@ class _Fusion:
 
     def _may_join(self, node: Node, members: list[Node]) -> bool:
         """Move ``node``, with the nodes that must move with it, to the front of the group, and add them to ``members``.
-        Return whether that is legal; otherwise record the reason."""
+        Return whether that was done; if it is not legal, record the reason."""
         if may_alias_input(node) and not all(use.user in members for output in node.outputs for use in output.uses):
             self.reasons[node] = "its result may share memory with a value outside of the kernel"
             return False

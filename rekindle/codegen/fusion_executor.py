@@ -58,8 +58,9 @@ COMPILE_THRESHOLD_US = 3000.0
 kernel is compiled. The third call compiles it in any case, unless the group is in a loop. Equal groups count
 together."""
 _PER_OPERATOR: Final = 2.0
+"""Microseconds per operator: the overhead of the plan and of PyTorch."""
 _PER_ELEMENT: Final = 0.0005
-"""Microseconds per element, including the overhead of the plan and of PyTorch per operator."""
+"""Microseconds per element of the largest input and operator."""
 
 _MIN_OPERATORS_TO_MOVE: Final = 3
 """Minimum number of operators for which it pays to copy a number of the CPU to a GPU."""
@@ -73,7 +74,8 @@ INTERCEPTED: Final = "modes, transforms, autocasting or PyTorch's tracer have to
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
 SEVERAL_DEVICES: Final = "inputs are on several devices"
 CAPTURING: Final = "a CUDA graph is being captured, during which no kernel is compiled"
-"""Reason why a group ran operator by operator; :attr:`FusionExecutor.failures` has details of the first failure."""
+"""These are the reasons why a group ran operator by operator. :attr:`FusionExecutor.failures` has the reasons why
+compilations failed."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
@@ -134,8 +136,8 @@ class FusionExecutor(PatchableOperation):
         self._patience = 0.0
 
     def function(self) -> Callable[..., Any]:
-        """Return the function that runs the graph with as little Python code as possible. It keeps this executor
-        alive."""
+        """Create a call site, which launches kernels without Python code where one fits, and return its function, which
+        keeps this executor alive. Kernels that are compiled later are added to the latest call site."""
         inputs = self.graph.inputs
         kinds = ["tensor" if isinstance(value.type, (TensorType, OptionalType)) else "scalar" for value in inputs]
         calls = TensorCallSite(kinds, self.__call__)
@@ -169,8 +171,8 @@ class FusionExecutor(PatchableOperation):
         return self._without_kernel(_failure(launch), inputs)
 
     def _key_of_call(self, inputs: Sequence[Any]) -> tuple[Any, ...] | str:
-        """Return the key by which a launch for these inputs is found, or the reason why none is needed. Update the
-        state that decides when to compile, and when to stop trying."""
+        """Return the key by which a launch for these inputs is found, or the reason why the operators run instead.
+        Update the state that decides when to compile, and when to stop trying."""
         if is_traced_by_torch():  # sizes are tensors then
             return INTERCEPTED
         key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
@@ -336,7 +338,8 @@ class FusionExecutor(PatchableOperation):
                 limit = larger
 
     def prepare(self, inputs: Sequence[Layout | type]) -> KernelLaunch:
-        """Compile a kernel for inputs of these layouts, and numbers of these types; return its launch.
+        """Compile a kernel for inputs of these layouts on the CPU, and numbers of these types. Return its launch, which
+        calls of this object do not use.
 
         Raises:
             Unsupported: there can be no kernel.

@@ -11,8 +11,9 @@ from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 
 
 def is_plain(tensor: Any) -> bool:
-    """Return whether ``tensor`` is a dense, nonempty tensor of 32-bit floats on the CPU, not of a subclass, and no
-    gradients, transforms, autocasting or tracing apply to it."""
+    """Return whether ``tensor`` is a dense, nonempty tensor of 32-bit floats on the CPU, of the class Tensor itself
+    (not a Parameter), and no gradients, transforms, autocasting or tracing apply to it. Modes of Python are not
+    checked."""
     if type(tensor) is not Tensor or tensor.dtype is not torch.float32 or not tensor.is_cpu:
         return False
     if tensor.requires_grad and torch.is_grad_enabled():

@@ -75,7 +75,8 @@ class LaunchedOperation(PatchableOperation):
 
     def _is_due(self, inputs: Sequence[Any]) -> bool:
         """Count a call with such inputs, and return whether to add a launch for them to the call site: in their second
-        call, and again in the 4th, the 8th and so on, in case other launches have replaced theirs."""
+        call, and again in the 4th, the 8th and so on, in case other launches have replaced theirs. Calls with Tensors
+        for which :func:`is_plain` is False do not count."""
         tensors = [inputs[position] for position in self.read]
         if not all(each is None or is_plain(each) for each in tensors):
             return False

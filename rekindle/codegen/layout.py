@@ -83,7 +83,8 @@ def elementwise_strides(sizes: Ints, operands: Sequence[Layout]) -> Ints:
 
 
 def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
-    """Return the strides of the result if all operands have the same layout without gaps; else None."""
+    """Return the strides of the result if all operands are contiguous, all are channels-last, or all have the same
+    strides without gaps; else None."""
     if all(_is_dense(sizes, operand.strides, range(len(sizes) - 1, -1, -1)) for operand in operands):
         return contiguous_strides(sizes)
     last = channels_last_strides(sizes)
@@ -210,7 +211,8 @@ def _broadcast_strides(layout: Layout, sizes: Ints) -> Ints:
 
 
 def result_dtype(operands: Sequence[Layout | type]) -> torch.dtype:
-    """Return the dtype in which PyTorch computes; ``bool``, ``int`` and ``float`` represent numbers."""
+    """Return the dtype to which PyTorch promotes ``operands``, tensors and the classes of Python numbers, under the
+    present default dtype."""
     return _result_dtype(
         tuple(each if isinstance(each, type) else (each.dtype, each.rank > 0) for each in operands),
         torch.get_default_dtype(),

@@ -505,8 +505,9 @@ class _Lowering:
         return Concat(layout, tuple(self._converted(part, dtype) for part in filled or parts), dim)
 
     def _converted(self, part: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return a part of a concatenation of this ``dtype``. A part that is itself a concatenation is converted: its
-        own parts are rounded to its dtype first."""
+        """Return a part of a concatenation of this ``dtype``: ``part`` itself, whose elements are converted where they
+        are computed, unless it is a concatenation of another dtype. Such a part is converted as a whole: its own parts
+        are rounded to its dtype first."""
         if not isinstance(part, Concat) or part.layout.dtype is dtype:
             return part
         converted: Tensor = self._emit("to.dtype", part, DTYPE_NUMBERS[dtype])
@@ -743,7 +744,11 @@ def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
 
 def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
     """Return the strides of a concatenation: PyTorch's choice, by the memory formats that the strides of the parts
-    suggest."""
+    suggest.
+
+    Raises:
+        Unsupported: the parts suggest different memory formats.
+    """
     last = channels_last_strides(sizes)
     are_last = [suggests_channels_last(part) for part in parts]
     if last is not None and all(are_last):

@@ -469,7 +469,7 @@ class NestBuilder:
         return gaps(last) > gaps(lane)
 
     def nest(self) -> tuple[LoopNest, list[int]]:
-        """Return the nest with as few loops as possible, and its parameters."""
+        """Merge the loops of this builder, and return the nest with as few loops as possible, and its parameters."""
         self._join()
         rank = len(self.sizes)
         lane = rank - self.inner - 1 if self.across else rank - 1

@@ -32,7 +32,8 @@ class Dependence:
         self._varies: dict[Expression, bool] = {}
 
     def varies(self, expression: Expression) -> bool:
-        """Return whether an expression varies along these loops."""
+        """Return whether an expression varies along the reduction loops (along the innermost loop, if there are
+        none)."""
         found = self._varies.get(expression)
         if found is None:
             if expression.kind in ("load", "lookup"):

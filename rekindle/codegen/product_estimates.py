@@ -91,7 +91,8 @@ class ProductEstimates:
         return rows > 1 or not is_large
 
     def _kernel_is_faster(self, multiplications: int) -> bool:
-        """Return whether a kernel computes a product of that size faster than BLAS, as far as it is known."""
+        """Return whether a kernel computes a product of that size faster than BLAS. If that would have to be measured,
+        and is not to be, return False, and note that the decision is provisional."""
         if not self.measures and not is_measured(multiplications):
             self.is_provisional = True
             return False
@@ -110,7 +111,7 @@ class ProductEstimates:
 
     def multiplications(self, node: Node) -> int | None:
         """Return the number of multiplications of the matrix product ``node``; None if its second factor is not a
-        weight."""
+        weight among the arguments, or the rows of the first one do not follow from them."""
         first, second = _factors(node)
         rows, weight = self._rows_of(first), self._object(second)
         return rows * weight.numel() if rows is not None and isinstance(weight, Tensor) else None

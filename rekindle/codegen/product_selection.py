@@ -47,7 +47,7 @@ def max_multiplications(needed: int) -> int:
 
 
 def _limit(needed: int) -> int | None:
-    """Return the limit that ``needed`` multiplications are below; None if they are more than all."""
+    """Return the smallest limit in ``_SIZES`` that is at least ``needed``; None if there is none."""
     return next((limit for limit in _SIZES if limit >= needed), None)
 
 

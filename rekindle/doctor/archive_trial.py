@@ -69,7 +69,7 @@ def _first_answer(
             try:
                 return arguments, _sandboxed(method, module, arguments, size), ""
             except RekindleError as error:
-                reason = f"it raises on {'the' if inputs else 'all generated'} inputs: {first_line(error)}"
+                reason = f"it raises on {'all generated' if inputs is None else 'the'} inputs: {first_line(error)}"
     except NotGenerated as error:
         reason = str(error)
     return None, None, reason

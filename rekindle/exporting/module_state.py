@@ -20,6 +20,7 @@ from rekindle.exporting.interpreter.values import (
     DTYPE_OF_KIND,
     SymbolicObject,
     UnbackedScalar,
+    is_same_number,
     kind_of,
     number_as_tensor,
     with_items,
@@ -328,7 +329,7 @@ def _compare_number(held: ScalarSlot, now: Any, where: str, found: StateChanges)
     if kind_of(now) != kind_of(held.value):
         found.refused.append((where, f"{_describe(held.value)} is replaced by {_describe(now)}"))
     elif not held.is_state:
-        if isinstance(now, (int, float)) and (now == held.value or (now != now and held.value != held.value)):
+        if isinstance(now, (int, float)) and is_same_number(now, held.value):
             return
         found.numbers.add(held.key)
     else:

@@ -15,8 +15,8 @@ from rekindle.ir.types import ClassType
 
 
 def reachable(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Yield ``nodes``, the nodes in their blocks, and the nodes of the functions that they call, if these are known.
-    Each function is visited once."""
+    """Yield ``nodes``, the nodes in their blocks and subgraphs, and the nodes of the functions that they call, if these
+    are known. Each function is visited once."""
     seen: set[int] = set()
     waiting: list[Iterable[Node]] = [nodes]
     while waiting:

@@ -18,8 +18,7 @@ class DebugState:
     """The graph as it was compiled."""
     execution_plans: tuple[Code, ...]
     """The codes compiled so far, each for another kind of arguments: none before the first call or ``compile()``.
-    ``str()`` of one lists
-    its instructions; its ``graph`` is the one they were lowered from."""
+    ``str()`` of one lists its instructions; its ``graph`` is the one they were lowered from."""
 
 
 def debug_state_of(record: GraphFunction) -> DebugState:

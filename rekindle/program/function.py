@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.program import public_names
-from rekindle.program.calling import call, compile, graph_for, inlined, launch
+from rekindle.program.calling import call, compile, graph_for, inlined, interceptors, late_hooks, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.dynamo import skipped_by_dynamo
 from rekindle.program.saving import Savable
@@ -278,6 +280,10 @@ class Overloaded:
 
     @skipped_by_dynamo
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if interceptors or late_hooks:
+            with torch._C.DisableTorchFunction():  # or a recording would observe the comparison with the schemas
+                record, _ = self._bound(args, kwargs)
+            return call(record, args if self.owner is None else (self.owner, *args), kwargs)
         record, bound = self._bound(args, kwargs)
         return binder_of(record).result(execute(record, bound))
 

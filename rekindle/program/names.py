@@ -13,9 +13,8 @@ _taken: set[str] = set()
 
 
 def qualified_name(obj: Any) -> str:
-    """Return the name of a Python function or class in compiled programs; for other objects that of their class,
-    if they have no ``__name__``. Names in ``__main__`` are directly below
-    ``__torch__``."""
+    """Return the name of a Python function or class in compiled programs; for objects without a ``__name__``, that of
+    their class. Names in ``__main__`` are directly below ``__torch__``."""
     name = getattr(obj, "__name__", None) or type(obj).__name__
     if name == "<lambda>":
         name = "_lambda"

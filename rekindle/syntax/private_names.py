@@ -15,8 +15,14 @@ _FIELDS: Final[dict[type[ast.AST], str]] = {
     ast.arg: "arg",
     ast.keyword: "arg",
     ast.FunctionDef: "name",
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+    ast.Global: "names",
+    ast.Nonlocal: "names",
 }
-"""The field with a name that is mangled, by the class of the node."""
+"""The field with a name, or a list of names, that are mangled, by the class of the node."""
 
 
 def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
@@ -25,11 +31,19 @@ def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
     owner = _owner(inspect.unwrap(obj)) if _PRIVATE.search(text) else ""
     if not owner:
         return
+
+    def mangled(name: str) -> str:
+        return f"_{owner}{name}" if _PRIVATE.fullmatch(name) else name
+
     for each in ast.walk(node):
         field = _FIELDS.get(type(each))
-        name = getattr(each, field) if field is not None else None
-        if field is not None and isinstance(name, str) and _PRIVATE.fullmatch(name):
-            setattr(each, field, f"_{owner}{name}")
+        if field is None:
+            continue
+        names = getattr(each, field)
+        if isinstance(names, str):
+            setattr(each, field, mangled(names))
+        elif names is not None:
+            setattr(each, field, list(map(mangled, names)))
 
 
 def _owner(obj: Any) -> str:

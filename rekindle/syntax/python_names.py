@@ -21,11 +21,19 @@ def names_bound_by(node: ast.AST) -> list[str]:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        yield from node.names
+    yield from _assigned_by(node)
+    if not isinstance(node, _SCOPES):
+        for child in ast.iter_child_nodes(node):
+            yield from _bound(child)
+
+
+def _assigned_by(node: ast.AST) -> Iterator[str]:
+    """Yield the names that ``node`` itself assigns, imports or defines, without those of its children."""
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Store):
             yield node.id
-    elif isinstance(node, (ast.Global, ast.Nonlocal)):
-        yield from node.names
     elif isinstance(node, ast.alias):
         yield node.asname or node.name.partition(".")[0]
     elif isinstance(node, _NAMED):
@@ -33,9 +41,6 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield node.name
     elif isinstance(node, ast.MatchMapping) and node.rest is not None:
         yield node.rest
-    if not isinstance(node, _SCOPES):
-        for child in ast.iter_child_nodes(node):
-            yield from _bound(child)
 
 
 def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
@@ -46,12 +51,26 @@ def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            continue
-        if isinstance(node, (*_NAMED, ast.Name, ast.alias)):
-            found.update(_bound(node))
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        found.update(_assigned_by(node))
+        if not isinstance(node, _SCOPES):
             waiting.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def names_read_in(function: ast.AST, *, without: ast.AST) -> set[str]:
+    """Return the names that ``function`` reads or declares by ``nonlocal``, also within nested functions, except in
+    the part ``without``."""
+    found: set[str] = set()
+    waiting = [function]
+    while waiting:
+        node = waiting.pop()
+        if node is without:
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.Nonlocal):
+            found.update(node.names)
+        waiting.extend(ast.iter_child_nodes(node))
     return found
 
 

@@ -23,25 +23,31 @@ from rekindle.errors import SourceRange
 from rekindle.syntax.desugaring import hidden, together
 from rekindle.syntax.python_expressions import ExpressionBuilder
 from rekindle.syntax.python_names import names_bound_by
-from rekindle.syntax.tree import Tree
+from rekindle.syntax.tree import Child, Tree
 from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
     Apply,
     Assign,
     BinOp,
     Const,
+    DictComp,
     Expr,
     FalseLiteral,
+    GeneratorExpr,
     Ident,
     If,
+    Lambda,
+    ListComp,
     NoneLiteral,
     Select,
+    SetComp,
     SliceExpr,
     Stmt,
     Subscript,
     TernaryIf,
     TrueLiteral,
     Var,
+    Walrus,
     bare,
 )
 
@@ -64,8 +70,17 @@ class _Case:
 
 
 def match_statement(
-    node: ast.Match, builder: ExpressionBuilder, block: Callable[[Sequence[ast.stmt]], list[Stmt]]
+    node: ast.Match,
+    builder: ExpressionBuilder,
+    block: Callable[[Sequence[ast.stmt]], list[Stmt]],
+    read_outside: Callable[[ast.AST], set[str]],
 ) -> Stmt:
+    """Convert a ``match`` statement. ``block`` converts the statements of a case. ``read_outside`` returns the names
+    that the function reads outside of a case: a pattern that matches binds its names even if the guard fails.
+
+    Raises:
+        UnsupportedError: a pattern is unsupported, or a guard assigns a name that its pattern binds.
+    """
     range = builder.range_of(node)
     subject = builder.expr(node.subject)
     before: list[Stmt] = []
@@ -79,13 +94,15 @@ def match_statement(
     for case in reversed(node.cases):
         found = _Case()
         _Patterns(builder, found).read(case.pattern, subject)
-        if case.guard is not None:
-            guard = builder.expr(case.guard)
-            found.conditions.append(Expr(_substituted(guard.tree, found.captures)))
         place = builder.range_of(case.pattern)
-        body = [_binding(place, name, value) for name, value in found.captures.items()]
-        body += block(case.body)
+        bindings = [_binding(place, name, value) for name, value in found.captures.items()]
+        body = [*bindings, *block(case.body)]
         condition = _all_of(found.conditions, place)
+        if case.guard is not None:
+            if not found.captures.keys().isdisjoint(read_outside(case)):
+                otherwise = [If.create(place, condition, bindings, []), *otherwise]
+            guard = Expr(_substituted(builder.expr(case.guard).tree, found.captures))
+            condition = _all_of([*found.conditions, guard], place)
         otherwise = [If.create(place.merge(body[-1].range), condition, body, otherwise)]
     return together(range, [*before, *otherwise])
 
@@ -104,13 +121,59 @@ def _all_of(conditions: Sequence[Expr], range: SourceRange) -> Expr:
 
 
 def _substituted(tree: Tree, captures: Mapping[str, Expr]) -> Tree:
-    """Return ``tree`` with the captured names replaced by the expressions that they capture: a guard is evaluated
-    before the names are assigned."""
+    """Return the guard ``tree`` with the captured names replaced by the expressions that they capture: a guard is
+    evaluated before the names are assigned. Parameters of a lambda and variables of a comprehension with these names
+    are other variables.
+
+    Raises:
+        UnsupportedError: the guard assigns a captured name.
+    """
     if tree.kind == Var.KIND:
         found = captures.get(Var(tree).name.name)
         return tree if found is None else found.tree
-    children = [_substituted(child, captures) if isinstance(child, Tree) else child for child in tree.children]
+    if tree.kind == Walrus.KIND and Walrus(tree).target.name.name in captures:
+        raise refuse("match_guard", tree.range)
+    if tree.kind in _COMPREHENSIONS:
+        return _substituted_in_comprehension(tree, captures)
+    if tree.kind == Lambda.KIND:
+        return _substituted_in_lambda(Lambda(tree), captures)
+    return _with_children(tree, [_substituted_child(child, captures) for child in tree.children])
+
+
+def _substituted_child(child: Child, captures: Mapping[str, Expr]) -> Child:
+    return _substituted(child, captures) if isinstance(child, Tree) else child
+
+
+def _with_children(tree: Tree, children: Sequence[Child]) -> Tree:
     return Tree(tree.kind, tree.range, tuple(children))
+
+
+_COMPREHENSIONS: Final = frozenset({ListComp.KIND, GeneratorExpr.KIND, SetComp.KIND, DictComp.KIND})
+
+
+def _substituted_in_comprehension(tree: Tree, captures: Mapping[str, Expr]) -> Tree:
+    """Substitute in a comprehension. Python evaluates the first iterable outside of its scope."""
+    *elements, generators = tree.subtrees()
+    own = {name for each in generators.subtrees() for name in _names(each.subtree(0))}
+    inner = {name: value for name, value in captures.items() if name not in own}
+    loops: list[Tree] = []
+    for index, each in enumerate(generators.subtrees()):
+        target, iterable, conditions = each.subtrees()
+        iterable = _substituted(iterable, inner if index else captures)
+        loops.append(_with_children(each, [target, iterable, _substituted(conditions, inner)]))
+    return _with_children(tree, [*(_substituted(each, inner) for each in elements), _with_children(generators, loops)])
+
+
+def _substituted_in_lambda(expr: Lambda, captures: Mapping[str, Expr]) -> Tree:
+    """Substitute in a lambda. Python evaluates the defaults of the parameters outside of its scope."""
+    own = {param.name.name for param in expr.params}
+    inner = {name: value for name, value in captures.items() if name not in own}
+    params, body = expr.tree.subtrees()
+    return _with_children(expr.tree, [_substituted(params, captures), _substituted(body, inner)])
+
+
+def _names(tree: Tree) -> set[str]:
+    return {Var(each).name.name for each in tree.walk() if each.kind == Var.KIND}
 
 
 class _Patterns:

@@ -16,6 +16,7 @@ from rekindle.syntax.python_names import (
     FUNCTIONS,
     assigned_names,
     names_bound_by,
+    names_read_in,
     names_within,
     parameters_of,
 )
@@ -106,7 +107,7 @@ class StatementBuilder(ExpressionBuilder):
             ast.ClassDef: self._local_class,
             ast.Global: self._global,
             ast.Nonlocal: self._nonlocal,
-            ast.Match: lambda node: match_statement(node, self, self.stmts),
+            ast.Match: lambda node: match_statement(node, self, self.stmts, self._read_outside),
             ast.Import: self._import,
             ast.ImportFrom: self._import_from,
             ast.Break: lambda node: bare(Break, self.range_of(node)),
@@ -178,6 +179,13 @@ class StatementBuilder(ExpressionBuilder):
         if self._function is None or assigned_names(self._function).intersection(node.names):
             raise refuse("global", self.range_of(node))
         return bare(Pass, self.range_of(node))
+
+    def _read_outside(self, part: ast.AST) -> set[str]:
+        """Return the names that the function reads or declares ``nonlocal`` outside of ``part``, including those that
+        nested functions read."""
+        if self._function is None:
+            return set()
+        return names_read_in(self._function, without=part)
 
     def _import(self, node: ast.Import) -> Stmt:
         range = self.range_of(node)

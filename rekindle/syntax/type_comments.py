@@ -57,7 +57,7 @@ def apply_type_comments(
         elif comment.start < head.end:
             index = _owner(params, comment)
             if index is not None:
-                params[index] = _annotated(params[index], _parse_type(comment))
+                params[index] = params[index].with_annotation(_parse_type(comment))
     if signature is not None:
         types, result = _parse_signature(signature)
         return_type = return_type if result is None else result
@@ -80,10 +80,6 @@ def _owner(params: list[Param], comment: Token) -> int | None:
     """Return the index of the last parameter that begins before ``comment``; None if there is none."""
     before = [index for index, param in enumerate(params) if param.range.start < comment.start]
     return before[-1] if before else None
-
-
-def _annotated(param: Param, annotation: Expr) -> Param:
-    return Param.create(param.range, param.name, annotation, param.default, param.kwarg_only)
 
 
 def _parse_signature(comment: Token) -> tuple[list[Expr | None] | None, Expr | None]:
@@ -126,7 +122,7 @@ def _distribute(params: list[Param], types: list[Expr | None], comment: Token) -
     first = len(params) - len(types)
     if first == 0 or (first == 1 and params[0].name.name in ("self", "cls")):
         return params[:first] + [
-            param if type is None else _annotated(param, type)
+            param if type is None else param.with_annotation(type)
             for param, type in zip(params[first:], types, strict=True)
         ]
     raise ParseError(

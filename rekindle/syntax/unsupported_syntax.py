@@ -36,6 +36,10 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "global": ("'global' is not supported.", "Return the new value, or keep it in an attribute of a module."),
     "import": ("Imports within classes are not supported.", "Import at the top of the file."),
     "import_star": ("'from … import *' is not supported here.", "Import the names that are used."),
+    "match_guard": (
+        "A guard that assigns a name of its pattern is not supported.",
+        "Give the new value another name.",
+    ),
     "match_pattern": ("This pattern is not supported.", "Use if and elif."),
     "from_import": ("'from … import' is not supported in program text.", "Use 'import' with the whole name."),
     # definitions

@@ -19,9 +19,6 @@ from rekindle.tracing.recording.recorder import TracerWarning
 
 Call = Callable[..., Any]
 
-"""The part of a name that distinguishes types of one name: each recording makes its own."""
-
-
 _CONSTANT: Final = "prim::Constant"
 
 
@@ -59,8 +56,8 @@ def check_results(
     """
     expected = _outcome(original, args, kwargs)
     actual = _outcome(traced, args, kwargs)
-    for path, wanted in _tensors(expected, "the result"):
-        found = dict(_tensors(actual, "the result")).get(path)
+    for path, wanted in _leaves(expected, "the result"):
+        found = dict(_leaves(actual, "the result")).get(path)
         difference = _difference(found, wanted, tolerance)
         if difference is not None:
             check_recording()
@@ -101,13 +98,14 @@ def map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) ->
     return copy.copy(value)
 
 
-def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield what nested lists, tuples and dicts hold, tensors or not, each with its path."""
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            yield from _tensors(item, f"{path}[{index}]")
+            yield from _leaves(item, f"{path}[{index}]")
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _tensors(item, f"{path}[{key!r}]")
+            yield from _leaves(item, f"{path}[{key!r}]")
     else:
         yield path, value
 

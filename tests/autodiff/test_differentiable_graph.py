@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, List
 
 import pytest
 import torch
@@ -435,6 +435,18 @@ def test_a_plan_for_sizes_is_made_when_they_are_met_again() -> None:
     assert counts == [0, 0, 1, 1, 1]  # which serves all rows
 
 
+def test_plans_for_sizes_with_a_list_without_elements() -> None:
+    @rekindle.script
+    def reduced(x: Tensor, dims: List[int]) -> Tensor:
+        return (x.exp().sin() * x).sum(dims).tanh()
+
+    x = torch.randn(3, 4, requires_grad=True)
+    dims: list[int]
+    for dims in ([], [0], [], [0], [], [0]):
+        found, expected = reduced(x, dims), (x.exp().sin() * x).sum(dims).tanh()
+        assert_same(torch.autograd.grad(found.sum(), x), torch.autograd.grad(expected.sum(), x))
+
+
 def test_the_backward_graph_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
@@ -476,6 +488,37 @@ def test_graphs_with_dropout_are_specialized_on_sizes() -> None:
                 assert_same(*results)
         (derivative,) = operation._derivatives.values()
         assert is_determined_by_sizes(derivative.gradient) == (function is dropped)
+
+
+def attended(x: Tensor, w: Tensor) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(torch.tanh(x * w), w, w, dropout_p=0.25) * w
+
+
+def divided_by_size(x: Tensor, w: Tensor) -> Tensor:
+    return torch.tanh(x * w) * (1.0 / float(x.size(0) + 1)) * w
+
+
+def divided_by_element(x: Tensor, w: Tensor) -> Tensor:
+    return torch.tanh(x * w) * (1.0 / float(w.detach().abs().sum() + 1)) * w
+
+
+@pytest.mark.parametrize(
+    ("function", "is_specialized"), [(attended, True), (divided_by_size, True), (divided_by_element, False)]
+)
+def test_numbers_that_follow_from_sizes(function: Callable[..., Tensor], is_specialized: bool) -> None:
+    torch.manual_seed(2)
+    x, w = (torch.randn(40, 3, requires_grad=True) for _ in range(2))
+    operation = DifferentiableOperation(graph_of(function))
+    for call, rows in enumerate([40, 0, 7, 40, 0, 7, 1, 1, 40]):
+        values = [x[:rows] + call, w[:rows]]
+        results = []
+        for each in (operation, function):
+            torch.manual_seed(1)
+            result = each(*values)
+            results.append((result, *torch.autograd.grad(result.sum(), [x, w])))
+        assert_same(*results)
+    (derivative,) = operation._derivatives.values()
+    assert is_determined_by_sizes(derivative.gradient) == is_specialized
 
 
 def test_inference_mode_wins_over_grad_mode() -> None:

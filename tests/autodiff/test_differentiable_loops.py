@@ -417,3 +417,24 @@ def test_a_loop_without_iterations_returns_what_it_was_given(x_requires_grad: bo
     h, *_ = compiled(x, w, 0)
     h.mul_(3)
     assert x.tolist() == [6.0] * 3
+
+
+def projections(xs: Tensor, w: Tensor, h: Tensor) -> Tensor:
+    for t in range(xs.size(1)):
+        y = F.linear(xs.select(1, t), w)
+        h = torch.tanh(h + y.view(2, -1))
+    return h
+
+
+def test_batched_projections_are_contiguous() -> None:
+    """Products for all iterations at once, of parts along the second dimension: each part can be viewed."""
+    torch.manual_seed(0)
+    xs, w = torch.randn(4, 3, 256, requires_grad=True), (torch.randn(256, 256) / 16).requires_grad_()
+    h = torch.zeros(2, 512)
+    compiled = rekindle.script(projections)
+    expected = projections(xs, w, h)
+    gradients = torch.autograd.grad(expected.sum(), (xs, w))
+    for _ in range(3):
+        result = compiled(xs, w, h)
+        torch.testing.assert_close(result, expected)
+        torch.testing.assert_close(torch.autograd.grad(result.sum(), (xs, w)), gradients)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+from tests.autodiff.graphs import graph_of
 from tests.sweeps.gradients import answer, difference
 
 
@@ -105,3 +106,25 @@ def test_scatter_reduce_of_a_part_of_what_is_given() -> None:
     of_a, of_c = torch.autograd.grad(result, [a, c], gradient)
     assert of_a.tolist() == gradient.tolist()
     assert of_c.tolist() == [[0, 0, 2, 0], [0, 0, 0, 0]]
+
+
+def test_nanmean_in_another_dtype() -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    program = DifferentiableOperation(graph_of(mean_in_double))
+    found, expected = program(x), mean_in_double(x)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(torch.autograd.grad(found, x), torch.autograd.grad(expected, x))
+
+
+def mean_in_double(x: Tensor) -> Tensor:
+    return torch.nanmean(x, dtype=torch.float64).exp()
+
+
+def test_mvlgamma_computes_on_the_device_of_its_argument() -> None:
+    x = torch.empty(3, device="meta", requires_grad=True)
+    (found,) = torch.autograd.grad(DifferentiableOperation(graph_of(multivariate))(x).sum(), x)
+    assert found.device == x.device
+
+
+def multivariate(x: Tensor) -> Tensor:
+    return torch.mvlgamma(x, 2)

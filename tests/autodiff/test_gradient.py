@@ -165,6 +165,18 @@ def test_what_a_product_reads_is_saved(program: Callable[..., Any], saved: set[s
     assert {value.node.kind for value in residuals} == saved
 
 
+def dropped_by(x: Tensor, p: float) -> Tensor:
+    return torch.nn.functional.dropout(torch.tanh(x), p, True) * 2.0
+
+
+def test_the_scale_of_a_mask_is_cast_where_there_is_one() -> None:
+    """Elsewhere it is None, which a native plan cannot hold in the register of a float."""
+    backward = differentiate(graph_of(dropped_by), [True, False]).backward
+    casts = [node for node in backward.all_nodes() if node.kind == "prim::unchecked_cast"]
+    assert {str(node.output.type) for node in casts} == {"Tensor", "float"}
+    assert all(node.owning_block is not backward.block for node in casts)
+
+
 def test_a_chain_that_is_longer_than_the_stack_is_recomputed() -> None:
     graph = Graph()
     x, y = graph.add_input(type=TENSOR), graph.add_input(type=TENSOR)

@@ -5,7 +5,7 @@ from typing import List, Tuple
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import rekindle
 from tests.building.corpus import same
@@ -126,6 +126,40 @@ def test_long_steps_of_slices(tmp_path):
             assert library([1, 2, 3], start, step) == [1, 2, 3][start::step]
 
 
+@rekindle.script
+def letters(text: str, start: int, step: int) -> str:
+    return text[start::step]
+
+
+def test_long_steps_of_slices_of_texts(tmp_path):
+    library = library_of(letters, tmp_path)
+    largest = 2**63 - 1
+    for start in (-5, -1, 0, 1, 2, 5):
+        for step in (1, -1, 2, -2, 3, 4, -4, largest, -largest, largest - 1, -largest - 1):
+            assert library("a\u00e4b", start, step) == "a\u00e4b"[start::step]
+
+
+class Conjugates(nn.Module):
+    """Four buffers of one memory, two of which are conjugated or negated when they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        number = torch.tensor([1 + 2j, 3 - 1j])
+        self.register_buffer("number", number)
+        self.register_buffer("conjugate", number.conj())
+        self.register_buffer("imaginary", number.imag)
+        self.register_buffer("negative", number.conj().imag)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.number * x, self.conjugate * x, self.imaginary * x, self.negative * x
+
+
+def test_buffers_that_conjugate_others(tmp_path):
+    module = Conjugates()
+    x = torch.ones(2)
+    torch.testing.assert_close(library_of(rekindle.script(module), tmp_path, [(x,)])(x), module(x))
+
+
 def test_complex_tensors(tmp_path):
     @rekindle.script
     def conjugate(x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -137,6 +171,11 @@ def test_complex_tensors(tmp_path):
     torch.testing.assert_close(library(x), conjugate(x))
     with pytest.raises(rekindle.LibraryError, match=r"pass what 'resolve_conj' or 'resolve_neg' returns$"):
         library(x.conj())
+    start = "^tensors passed to a library are strided, and on the CPU; this one is "
+    with pytest.raises(rekindle.LibraryError, match=f"{start}on the device meta, and of the layout torch.strided$"):
+        library(x.to("meta"))
+    with pytest.raises(rekindle.LibraryError, match=f"{start}on the device cpu, and of the layout torch.sparse_coo$"):
+        library(x.to_sparse())
 
 
 def test_ints_beyond_64_bits(of_ints):

@@ -521,6 +521,12 @@ def test_weights_are_replaced_without_another_build(tmp_path):
     assert same(rekindle.NativeLibrary(first.folder)(x), modules[1](x).detach())
 
 
+def test_a_name_with_the_word_for_the_identity(tmp_path):
+    files = rekindle.build(float_texts, tmp_path, [(1.0,)], name="IDENTITY_IDENTITY")
+    assert files.library.name == "libIDENTITY_IDENTITY.so"
+    assert rekindle.NativeLibrary(tmp_path)(0.5) == "0.5"
+
+
 def test_no_library(tmp_path):
     with pytest.raises(rekindle.LibraryError, match=r"holds no library that can be loaded"):
         rekindle.NativeLibrary(tmp_path)

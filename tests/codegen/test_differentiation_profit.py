@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 import rekindle
 from benchmarks.learning import Block
+from rekindle.autodiff.formula import Formula, operators_recorded
 from rekindle.codegen import product_estimates
 from rekindle.codegen.differentiation_profit import LARGE, DifferentiationProfit, launches_saved
+from rekindle.codegen.fusible import is_computed
 from rekindle.codegen.product_estimates import ProductEstimates, has_one_row
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
@@ -135,6 +137,31 @@ def test_launches_saved() -> None:
     assert launches_saved(nodes, set(nodes)) == 4
     assert launches_saved(nodes[:4], set(nodes)) == 1
     assert launches_saved(nodes, set()) == 0
+
+
+@pytest.mark.parametrize("cell", ["lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"])
+def test_operators_of_a_cell_are_counted_as_its_formula_has_them(cell: str) -> None:
+    listed = "  %l : Tensor[] = prim::ListConstruct(%h, %c)\n" if cell == "lstm_cell" else ""
+    results, given = ("%1 : Tensor, %2 : Tensor", "%l") if listed else ("%1 : Tensor", "%h")
+    graph = parse_graph(
+        f"""graph(%x : Tensor, %h : Tensor, %c : Tensor, %w : Tensor, %u : Tensor, %b : Tensor):
+{listed}  {results} = aten::{cell}(%x, {given}, %w, %u, %b, %b)
+  return (%1)
+"""
+    )
+    node = graph.find_node(f"aten::{cell}")
+    assert node is not None
+    recorded = sorted(is_computed(each) for each in operators_recorded(node))
+    assert DifferentiationProfit().counts(node) == recorded
+    assert any(recorded)
+
+
+def test_a_cell_is_outlined_before_its_formula_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Formula, word: str) -> None:
+        raise AssertionError(f"{word} of {self.schema.qualified_name} is compiled")
+
+    monkeypatch.setattr(Formula, "_part", fail)
+    assert groups(nn.GRUCell(4, 4), torch.ones(2, 4), torch.ones(2, 4)) == [["gru_cell"]]
 
 
 class Perceptron(nn.Module):

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 import rekindle.ops
 import rekindle.runtime.executor
+from rekindle.codegen.fusion import KIND
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.subgraph_execution import callable_of
@@ -199,3 +200,22 @@ def test_the_default_stride_of_functions_is_fused(function: Callable[[Tensor], T
         for _ in range(3):
             torch.testing.assert_close(compiled(x), function(x))
     assert [node.kind for node in group.get_graph("Subgraph").nodes][-1] == "aten::mul"
+
+
+def pooled_line(x: Tensor) -> Tensor:
+    return functional.max_pool1d(x, 2)
+
+
+def pooled_line_of_exp(x: Tensor) -> Tensor:
+    return functional.max_pool1d(x.exp(), 2)
+
+
+@pytest.mark.parametrize(("function", "kind"), [(pooled_line, "aten::max_pool1d"), (pooled_line_of_exp, KIND)])
+def test_a_maximum_of_lines_alone_is_left_to_pytorch(function: Callable[[Tensor], Tensor], kind: str) -> None:
+    """PyTorch has vectorized code for it; for images it has none."""
+    compiled = rekindle.script(function)
+    x = torch.randn(2, 3, 8)
+    with torch.no_grad():
+        assert kind in [node.kind for node in compiled.graph_for(x).nodes]
+        for _ in range(3):
+            torch.testing.assert_close(compiled(x), function(x))

@@ -4,7 +4,7 @@ probes."""
 from __future__ import annotations
 
 import math
-from typing import Any, List
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -122,3 +122,90 @@ def test_math_of_a_data_dependent_number_raises_where_python_does(function: Any,
     with pytest.raises(RuntimeError) as error:
         exported_program(torch.full([1], given))
     assert str(error.value).splitlines()[0] == message
+
+
+def lesser(x: Tensor) -> Tensor:
+    return x + min(1.0, float(x.sum()))
+
+
+def lesser_of_sum(x: Tensor) -> Tensor:
+    return x + min(float(x.sum()), 1.0)
+
+
+def greater(x: Tensor) -> Tensor:
+    return x + max(1.0, float(x.sum()))
+
+
+@pytest.mark.parametrize("function", [lesser, lesser_of_sum, greater])
+def test_the_lesser_and_the_greater_beside_nan_are_those_of_python(function: Any) -> None:
+    """Of two numbers of which one is NaN, Python's min and max return the first."""
+    exported_program = rekindle.to_exported(rekindle.script(function), (torch.ones(2),)).module()
+    for given in ([1.0, 2.0], [-1.0, -2.0], [1.0, math.nan]):
+        wanted = function(torch.tensor(given))
+        torch.testing.assert_close(exported_program(torch.tensor(given)), wanted, equal_nan=True)
+
+
+def signed(x: Tensor) -> Tensor:
+    zero = 0.0
+    if x.sum() > 0:
+        zero = -0.0
+    return x * math.copysign(1.0, zero)
+
+
+def test_the_zero_of_a_branch_keeps_its_sign() -> None:
+    """0.0 equals -0.0, and the exported program selects one of them all the same."""
+    exported_program = rekindle.to_exported(rekindle.script(signed), (torch.ones(2),)).module()
+    for given in (torch.ones(2), -torch.ones(2)):
+        assert exported_program(given).tolist() == signed(given).tolist()
+
+
+def by_float(x: Tensor, factor: float) -> Tensor:
+    return x * factor
+
+
+def by_complex(x: Tensor, factor: complex) -> Tensor:
+    return x * factor
+
+
+def by_optional(x: Tensor, factor: Optional[float]) -> Tensor:
+    return x if factor is None else x * factor
+
+
+def by_one_of_several(x: Tensor, factor: Union[float, str]) -> Tensor:
+    return x * factor if isinstance(factor, float) else x
+
+
+def by_first(x: Tensor, factors: Tuple[float, int]) -> Tensor:
+    return x * factors[0]
+
+
+def by_key(x: Tensor, factors: Dict[str, List[float]]) -> Tensor:
+    return x * factors["a"][0]
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "dtype"),
+    [
+        (by_float, 2, torch.float32),
+        (by_float, True, torch.float32),
+        (by_complex, 2, torch.complex64),
+        (by_optional, 2, torch.float32),
+        (by_optional, None, torch.int64),
+        (by_one_of_several, 2, torch.float32),
+        (by_first, (2, 3), torch.float32),
+        (by_key, {"a": [2]}, torch.float32),
+    ],
+)
+def test_numbers_are_of_the_kind_that_is_declared(function: Any, argument: Any, dtype: torch.dtype) -> None:
+    """An int passed for a float becomes one, as in a call of the compiled program, wherever the argument holds it."""
+    program, x = rekindle.script(function), torch.tensor([1, 2])
+    found = rekindle.to_exported(program, (x, argument)).module()(x, argument)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found, program(x, argument))
+
+
+def test_a_symbol_for_a_float_is_a_float() -> None:
+    x = torch.tensor([1, 2])
+    shapes = (None, torch.export.Dim.DYNAMIC)
+    program = rekindle.to_exported(rekindle.script(by_float), (x, 5), dynamic_shapes=shapes)
+    torch.testing.assert_close(program.module()(x, 6), torch.tensor([6.0, 12.0]))

@@ -34,7 +34,11 @@ def of_an_optional(x: Tensor, flag: bool):  # type: ignore[no-untyped-def]
     return hasattr(value, "item"), hasattr(value, "__class__")
 
 
-@pytest.mark.parametrize("program", [of_tensors_and_containers, of_a_tensor_or_a_number, of_an_optional])
+def of_a_device(x: Tensor, flag: bool):  # type: ignore[no-untyped-def]
+    return hasattr(x.device, "type"), getattr(x.device, "index", 7), hasattr(x.device, "nothing")
+
+
+@pytest.mark.parametrize("program", [of_tensors_and_containers, of_a_tensor_or_a_number, of_an_optional, of_a_device])
 @pytest.mark.parametrize("flag", [True, False])
 def test_questions(program: Callable[..., Any], flag: bool) -> None:
     assert repr(rekindle.script(program)(VECTOR, flag)) == repr(program(VECTOR, flag))

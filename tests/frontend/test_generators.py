@@ -120,7 +120,17 @@ def grouped(xs: list[int]):
     return {key: sum(group) for key, group in groups}, any(x > 1 for x in first), dict(padded)
 
 
-@pytest.mark.parametrize("function", [chained_before_a_change, accumulated_late, taken_late, of_iterators, grouped])
+def side_by_side(xs: list[int]):
+    first, second = map(lambda x: x + 1, xs), zip(xs, xs)
+    both, n = itertools.chain(xs, xs), len(xs)
+    doubled, xs = (2 * x for x in xs), [n]
+    xs.append(3)
+    return list(first), list(second), list(both), list(doubled), xs
+
+
+@pytest.mark.parametrize(
+    "function", [chained_before_a_change, accumulated_late, taken_late, of_iterators, grouped, side_by_side]
+)
 def test_iterators_in_variables_compute_when_they_are_asked(function: Any) -> None:
     assert_calls_agree(function, ([1, 2, 2],), ([3, 3, 1],))
 
@@ -152,6 +162,11 @@ def iterator_consumed_in_a_loop(xs: list[int]):
     return [sum(both) for _ in range(2)]
 
 
+def side_by_side_consumed_twice(xs: list[int]):
+    plus, n = map(lambda x: x + 1, xs), 1
+    return list(plus), list(plus), n
+
+
 def computed_too_early(xs: list[int]):
     return [x + i for i, x in enumerate(lazily.computed(x, xs) for x in xs if x > 1)]
 
@@ -163,6 +178,7 @@ def computed_too_early(xs: list[int]):
         (consumed_in_a_loop, "'pairs' is an iterator, which is used up by the first who goes over it"),
         (iterator_consumed_twice, "'pairs' is an iterator, which is used up by the first who goes over it"),
         (iterator_consumed_in_a_loop, "'both' is an iterator, which is used up by the first who goes over it"),
+        (side_by_side_consumed_twice, "'plus' is a generator, which is used up by the first who goes over it"),
         (
             computed_too_early,
             "the elements of this generator do more than give values, and would be computed too early here",

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 import pytest
 
 import rekindle
-from rekindle.errors import TypeMismatchError
+from rekindle.errors import TypeMismatchError, UnsupportedError
 
 
 class Pair:
@@ -87,9 +87,64 @@ def looked_up(d: Dict[str, List[int]], key: str):
     return 0
 
 
+def bound_though_the_guard_fails(n: int):
+    k = 0
+    match n:
+        case k if k > 5:
+            return k, 1
+        case _:
+            pass
+    return k, 2
+
+
+def bound_in_each_iteration(pair: Tuple[int, int], d: Dict[str, int]):
+    last = -1
+    for i in range(3):
+        match pair:
+            case (last, k) if k > i:
+                continue
+            case (_, last):
+                pass
+    match d:
+        case {"a": first, **rest} if first > 5:
+            return rest, first
+        case _:
+            pass
+    return last, k, rest, first
+
+
+def bound_for_a_nested_function(n: int):
+    k = 0
+
+    def inner() -> int:
+        return k
+
+    match n:
+        case k if k > 5:
+            return inner()
+        case _:
+            return inner() + 100
+
+
+def guards_with_scopes(pair: Tuple[int, int], xs: List[int]):
+    match pair:
+        case (x, y) if any(x > y for x in xs):
+            return x
+        case (x, y) if sum([x + y for x in [x, *xs]]) > 7:
+            return y
+        case (x, y) if (lambda x, k=x: x + k + y)(3) > 2:
+            return x + y
+        case _:
+            return 0
+
+
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
+        *((bound_though_the_guard_fails, (n,)) for n in (3, 7)),
+        *((bound_in_each_iteration, (pair, {"a": a})) for pair in ((1, 2), (3, 0), (5, 5)) for a in (3, 7)),
+        *((bound_for_a_nested_function, (n,)) for n in (3, 7)),
+        *((guards_with_scopes, (pair, xs)) for pair in ((1, -2), (-9, 2), (2, 3)) for xs in ([1], [5, 3], [])),
         *((list_or_none, (x,)) for x in (None, [], [4], [1, 3], [1, 2], [1, 2, 3])),
         *((tuple_or_none, arguments) for arguments in (((5, "a"), 1), ((2, "b"), 3), ((4, "c"), 3), (None, 3))),
         *((looked_up, ({"a": [1], "b": []}, key)) for key in "abc"),
@@ -126,3 +181,17 @@ def test_a_sequence_pattern_needs_a_known_type(function, type: str) -> None:
         rekindle.script(function)
     assert caught.value.message == f"a sequence pattern cannot match a value of type {type}"
     assert caught.value.suggestion == "check it first: if isinstance(x, T) and T is a list or tuple"
+
+
+def guard_that_assigns(n: int) -> int:
+    match n:
+        case k if (k := k + 1) > 5:
+            return k
+    return 0
+
+
+def test_a_guard_assigns_no_name_of_its_pattern() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        rekindle.script(guard_that_assigns)
+    assert caught.value.message == "A guard that assigns a name of its pattern is not supported."
+    assert caught.value.suggestion == "Give the new value another name."

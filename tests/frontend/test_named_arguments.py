@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import rekindle
-from rekindle.errors import SchemaError
+from rekindle.errors import SchemaError, TypeMismatchError
 from tests.support.messages import message_of
 
 X = torch.linspace(-2.0, 2.0, 12).reshape(3, 4)
@@ -51,3 +51,12 @@ def test_methods_have_no_such_argument() -> None:
         return x.ceil(input=x)
 
     assert "it has no argument 'input'" in message_of(SchemaError, lambda: rekindle.script(method))
+
+
+def sum_twice(x: Tensor) -> Tensor:
+    return torch.sum(x, dim=0, **{"dim": 1})  # type: ignore[call-overload, no-any-return]  # noqa: PLE1132
+
+
+def test_an_argument_is_given_once() -> None:
+    text = message_of(TypeMismatchError, lambda: rekindle.script(sum_twice))
+    assert "the keyword argument 'dim' is given twice" in text

@@ -96,3 +96,45 @@ def defaults(n: int):
 
 def test_a_default_is_computed_after_the_iterable_and_before_the_elements_of_a_generator() -> None:
     assert_calls_agree(defaults, (3,), (0,))
+
+
+def start_of_a_count(n: int):
+    xs = [3, 4, 5, 6, n]
+    return [(i, x) for i, x in enumerate([xs.pop()], start=xs.pop())], [x for _, x in enumerate(xs[:], xs.pop())]
+
+
+def test_the_start_of_enumerate_is_computed_after_the_iterable() -> None:
+    assert_calls_agree(start_of_a_count, (7,))
+
+
+def indexed(x: Tensor):
+    xs = [0, 1, 1, 0]
+    item = x[..., xs.pop(), xs.pop()]
+    row = x[xs.pop() :, xs.pop()]
+    ys = [0, 1]
+    x[ys.pop() :, ys.pop()] = 9
+    return item, row, x
+
+
+def test_the_indices_of_a_tensor_are_computed_from_left_to_right() -> None:
+    assert_calls_agree(indexed, (torch.arange(12).reshape(3, 2, 2),))
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.reads = 0
+
+    @property
+    def number(self) -> int:
+        self.reads += 1
+        return self.reads
+
+
+def read_into_a_dict(n: int):
+    counted = Counted()
+    table = {n: counted.number, 7: counted.number}
+    return table[n], table[7], counted.reads
+
+
+def test_a_property_in_a_dict_is_computed_once() -> None:
+    assert_calls_agree(read_into_a_dict, (3,))

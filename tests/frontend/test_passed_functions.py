@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -57,7 +58,14 @@ def as_keys(n: int):
     return sorted([3, 1, 2], key=f), list(map(lambda v: v * k, [1, 2])), g(n), apply(g, n), max([1, 2], key=g)
 
 
-@pytest.mark.parametrize("program", [reassigned, reassigned_in_loop, of_containers, as_keys])
+def method_of_a_deque(n: int):
+    last = collections.deque([0], maxlen=2)
+    for i in range(4):
+        apply(last.append, i * n)
+    return list(last)
+
+
+@pytest.mark.parametrize("program", [method_of_a_deque, reassigned, reassigned_in_loop, of_containers, as_keys])
 def test_what_they_read_when_they_are_called(program: Callable[..., Any]) -> None:
     assert repr(rekindle.script(program)(3)) == repr(program(3))
 

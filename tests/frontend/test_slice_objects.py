@@ -85,9 +85,14 @@ def of_text(xs: List[int], text: str):
     return xs[rows]
 
 
+def of_a_tuple(n: int):
+    return (n, 2.0)[::0]
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
+        (of_a_tuple, "slice step cannot be zero"),
         (kept, "a slice is not a value that a program can keep"),
         (named, "slice takes one to three arguments, and none by name"),
         (of_text, "the stop of a slice must be an int, got str"),

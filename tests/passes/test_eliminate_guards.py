@@ -93,3 +93,20 @@ def test_guards_that_something_asks_for(text: str, left: list[str]) -> None:
     assert EliminateGuards(keep_only_queried=True).run(graph) or left
     verify(graph)
     assert [repr(node.output) for node in graph.find_nodes("prim::Guard")] == left
+
+
+def test_merged_guards_check_the_rank_of_a_scalar() -> None:
+    """A guard of a tensor without dimensions is merged with one that does not check sizes."""
+    text = """
+graph(%x : Tensor):
+  %1 : Float(device=cpu) = prim::Guard(%x)
+  %2 : FloatTensor(requires_grad=0) = prim::Guard(%x)
+  %y : Tensor = aten::mul(%1, %2)
+  return (%y)
+"""
+    graph = parse_graph(text.lstrip())
+    assert EliminateGuards().run(graph)
+    verify(graph)
+    assert [repr(node.output) for node in graph.find_nodes("prim::Guard")] == [
+        "%1 : Float(requires_grad=0, device=cpu)"
+    ]

@@ -7,6 +7,7 @@ import torch
 
 import rekindle
 from rekindle.errors import CompileError, UndefinedNameError
+from rekindle.ir.text.parser import parse_graph
 from tests.support.messages import message_of
 
 LIMIT = 3
@@ -90,6 +91,21 @@ def test_function_from_a_graph():
     assert torch.equal(unit.double(torch.ones(2)), torch.full((2,), 2.0))
     with pytest.raises(CompileError, match="defined already"):
         unit.create_function("double", graph)
+
+
+def test_parameters_of_a_graph_have_different_names():
+    graph = parse_graph(
+        """
+        graph(%x.1 : Tensor, %x_2 : Tensor, %x.3 : Tensor):
+          %1 : int = prim::Constant[value=1]()
+          %4 : Tensor = aten::sub(%x.1, %x_2, %1)
+          %5 : Tensor = aten::sub(%4, %x.3, %1)
+          return (%5)
+        """
+    )
+    made = rekindle.CompilationUnit().create_function("less", graph)
+    assert [argument.name for argument in made.schema.arguments] == ["x", "x_2", "x_3"]
+    assert torch.equal(made(torch.tensor(7.0), x_3=torch.tensor(1.0), x_2=torch.tensor(2.0)), torch.tensor(4.0))
 
 
 def _double(x):

@@ -11,17 +11,19 @@ import sys
 import weakref
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.ir.graph import Graph
 from rekindle.ir.subgraph_execution import consuming_callable_of, replayed
+from rekindle.ir.types import TENSOR, OptionalType
 from rekindle.runtime.cuda_graphs import captured_function
 from rekindle.runtime.cuda_graphs.arguments import NotCapturable, kind_of, modes
-from rekindle.runtime.cuda_graphs.attributes import state_of
+from rekindle.runtime.cuda_graphs.attributes import Attributes, state_of
 from rekindle.runtime.cuda_graphs.capturable import refusal_of
 from rekindle.runtime.cuda_graphs.captured_function import MAX_CAPTURES, WARM_UP, CapturedFunction, ReplayedFunction
 from rekindle.runtime.executor import prepare
@@ -400,6 +402,36 @@ def test_tensors_that_are_not_what_their_memory_holds() -> None:
     tensors: list[Tensor] = []
     assert kind_of({0.0: 1}, tensors) != kind_of({-0.0: 1}, tensors)
     assert kind_of({1: 1}, tensors) != kind_of({True: 1}, tensors)
+
+
+def test_tensors_as_keys() -> None:
+    tensors: list[Tensor] = []
+    with pytest.raises(NotCapturable, match=r"^a tensor is the key of a dict$"):
+        kind_of({torch.ones(2): 1}, tensors)
+    assert not tensors
+
+
+def test_attributes_that_are_only_cast() -> None:
+    compiled = rekindle.script(OfOptional())
+    graph = Graph()
+    owner, x = graph.add_input("self", compiled.script_type), graph.add_input("x", TENSOR)
+    read = graph.create("prim::GetAttr", [owner], types=[OptionalType(TENSOR)], attributes={"name": "scale"})
+    cast = graph.create("prim::unchecked_cast", [graph.insert_node(read).output], types=[TENSOR])
+    product = graph.create("aten::mul", [x, graph.insert_node(cast).output], types=[TENSOR])
+    graph.add_output(graph.insert_node(product).output)
+    (found,) = Attributes(graph).of([compiled, torch.ones(2)])
+    assert found is compiled.scale
+
+
+class OfOptional(nn.Module):
+    scale: Optional[Tensor]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.ones(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if self.scale is None else x * self.scale
 
 
 def test_sizes_as_tuples() -> None:

@@ -199,6 +199,15 @@ def test_deques():
     )
 
 
+def test_a_deque_for_something_else():
+    with pytest.raises(ArgumentError) as caught:
+        rekindle.script(lambda x: x)(deque([1], maxlen=2))
+    assert str(caught.value) == (
+        "_lambda() argument 'x' (position 1) takes Tensor, but got a deque: deque([1], maxlen=2)\n"
+        "Signature: _lambda(x: Tensor) -> Tensor"
+    )
+
+
 def counted(x: int):
     found: DefaultDict[int, int] = defaultdict(lambda: 5)
     found[x] += 1

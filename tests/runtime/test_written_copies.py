@@ -69,7 +69,7 @@ REFUSED = [
 TAKEN = [
     *((program, [1.0, 2.0]) for program in (sets_item, appends, calls, through_an_alias, optional)),
     *((sets_value, {"a": 1.0}), (within, [[0.5], [1.0]]), (within_a_tuple, ([1.0], 2)), (of_ints, [1])),
-    *((optional, None), (of_ints, (1, 2))),
+    *((optional, None), (of_ints, (1, 2)), (within_a_tuple, [[1.0], 2])),
 ]
 
 

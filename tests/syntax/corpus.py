@@ -497,6 +497,13 @@ def type_comment_for_each(a,  # type: int
     return [a]
 
 
+def type_comment_of_the_rest(a,  # type: int
+                             *args  # type: Tensor
+                             ):
+    # type: (...) -> int
+    return a + len(args)
+
+
 def type_comments_of_assignments(x):
     a = []  # type: List[int]
     b = {}  # type: Dict[str, Tensor]  # and a comment

@@ -125,6 +125,33 @@ def test_names_can_be_given() -> None:
     assert class_def(corpus.Klass.Inner, "Other").name.name == "Other"
 
 
+class Private:
+    def method(self, xs: list[int]) -> int:
+        __count = 0
+        try:
+            __count += xs[0]
+        except IndexError as __error:
+            __count = len(str(__error))
+        match xs:
+            case [_, *__rest]:
+                __count += len(__rest)
+            case __whole:
+                __count += len(__whole)
+
+        def add() -> None:
+            nonlocal __count
+            __count += 1
+
+        add()
+        return __count
+
+
+def test_private_names_are_mangled_wherever_they_stand() -> None:
+    text = str(function_def(Private.method).tree)
+    assert "_Private__error" in text
+    assert text.count("__count") == text.count("_Private__count")
+
+
 def test_only_the_signature() -> None:
     def ignored(a: int, *args: Any, b: str = "c", **kwargs: Any) -> int:
         async def later() -> int:

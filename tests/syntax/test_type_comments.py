@@ -30,6 +30,7 @@ def types_of(definition: Def) -> list[str]:
             corpus.type_comment_for_each,
             ["int", "Tuple[Tensor, Optional[int]]", "-", "Tuple[int, int]", "List[int]"],
         ),
+        (corpus.type_comment_of_the_rest, ["int", "Tensor", "int"]),
         (corpus.annotation_and_comment, ["int", "str", "float"]),
         (corpus.Klass.commented, ["-", "int", "Tensor", "Tensor"]),
         (corpus.Klass.commented_with_self, ["Any", "int", "int"]),

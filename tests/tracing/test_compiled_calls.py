@@ -101,6 +101,27 @@ def test_answers_of_compiled_code_that_are_fixed_are_told():
     assert [(fact.kind.value, fact.value) for fact in traced.report] == [("branch", "False")]
 
 
+@torch.jit._overload
+def signed(x: int) -> int: ...
+
+
+@torch.jit._overload
+def signed(x: torch.Tensor) -> torch.Tensor: ...  # noqa: F811
+
+
+def signed(x):  # noqa: F811
+    if x > 0:
+        return x * 2
+    else:
+        return x * 3
+
+
+def test_overloads_stay_calls_with_their_branches():
+    compiled = rekindle.script(signed)
+    traced = assert_traced(lambda x: compiled(x) + compiled(1), (torch.tensor(1.0),), (torch.tensor(-1.0),))
+    assert len(traced.report) == 0
+
+
 class Steps(nn.Module):
     def __init__(self):
         super().__init__()

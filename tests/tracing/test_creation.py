@@ -104,3 +104,10 @@ def test_int_outside_of_a_trace_is_left_alone():
 def test_python_on_each_element_is_refused():
     with pytest.raises(TracingError, match=r"Tensor\.apply_ runs Python on each element, which a trace cannot record"):
         rekindle.trace(lambda x: x.clone().apply_(abs), (torch.rand(2),))
+
+
+@pytest.mark.parametrize("function", [lambda x: x + torch.tensor([x.sum(), 1.0]), lambda x: x.new_tensor([[x.max()]])])
+def test_numbers_in_tensors_are_told(function):
+    with pytest.warns(TracerWarning, match="a tensor that is made of numbers in tensors"):
+        traced = rekindle.trace(function, (torch.ones(2),), check_trace=False)
+    assert [fact.kind.value for fact in traced.report] == ["number"]

@@ -28,6 +28,18 @@ def test_arithmetic():
     assert len(assert_same_numbers(function).report) == 0
 
 
+def test_sizes_among_floats():
+    def function(x):
+        n, m = x.shape
+        scaled = torch.nn.functional.interpolate(x[None, None], scale_factor=[n / 2, 2])
+        return torch.tensor([n, 2.5, m / 2]), scaled
+
+    traced = rekindle.trace(function, torch.ones(2, 3))
+    assert len(traced.report) == 0
+    for found, expected in zip(traced(torch.ones(5, 4)), function(torch.ones(5, 4)), strict=True):
+        assert torch.equal(found, expected)
+
+
 def test_rounding():
     def function(x):
         ratio = x.size(0) * 1.7
@@ -64,6 +76,7 @@ def test_functions_of_math():
         (lambda x, n: x * round(n / 2, 1), "round() of a size to digits was 1.0"),
         (lambda x, n: x * (n << 1), "the result of lshift on a size was 4"),
         (lambda x, n: x * pow(n, 2, 3), "pow() of a size and a modulus was 1"),
+        (lambda x, n: x * (n * 2j), "a complex number that is computed from a size was 4j"),
     ],
 )
 def test_what_is_fixed_is_told(use, told):

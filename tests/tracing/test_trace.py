@@ -115,6 +115,23 @@ def test_subscripts_with_tensors():
     assert_traced(index, first, (torch.randn(3, 3), torch.tensor([0]), torch.tensor([False, True, True])))
 
 
+def test_subscripts_with_lists():
+    def ends(x):
+        y = x * 2
+        y[[x.size(0) - 1]] = 1.0
+        return x[[0, x.size(0) - 1]], x[:, [x.size(1) - 1, -2]], x[[True] * 3], y
+
+    assert_traced(ends, (torch.randn(3, 4),), (torch.randn(3, 6),))
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+def test_lists_that_are_like_tuples():
+    def subscripts(x, i):
+        return x[[i, 0]], x[[[0, 1], [1, 0]]], x[[slice(1), 0]], x[[None, 0]]
+
+    assert_traced(subscripts, (torch.randn(3, 3), torch.tensor(2)), (torch.randn(4, 3), torch.tensor(3)))
+
+
 def test_subscripts_with_masks_without_dimensions():
     def masked(x, total):
         y, z = x * 2, total * 2

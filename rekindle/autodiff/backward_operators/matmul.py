@@ -95,7 +95,8 @@ def kron_back(grad: Tensor, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor
 def tensordot_back(
     grad: Tensor, self: Tensor, other: Tensor, dims_self: Sizes, dims_other: Sizes
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradients of ``torch.tensordot``. A dimension of one element goes with one of any length."""
+    """Return the gradients of ``torch.tensordot``. A dimension of size 1 was broadcast against the
+    dimension of the other tensor."""
     first = [dim % self.dim() for dim in dims_self]
     second = [dim % other.dim() for dim in dims_other]
     free = [dim for dim in range(self.dim()) if dim not in first]

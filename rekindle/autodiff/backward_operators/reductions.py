@@ -53,8 +53,7 @@ def variance_factor(self: Tensor, dim: Sizes | None, correction: float | None) -
 
 @implements("autodiff::first_equal(Tensor grad, Tensor self, Tensor result) -> Tensor")
 def first_equal(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """Return the gradient of a median: it goes to elements that are equal to it, or to those that are NaN if the median
-    is, shared among them."""
+    """Return the gradient of a median: shared among all elements that are equal to it, or all that are NaN if it is."""
     equal = self.isnan() if bool(result.isnan()) else self == result
     return grad * equal / equal.sum()
 

@@ -298,7 +298,7 @@ backward polygamma(grad, n, self) -> self:
     return grad * torch.polygamma(n + 1, self)
 
 backward mvlgamma(grad, self, p) -> self:
-    shifts = torch.arange(-p / 2.0 + 0.5, 0.5, 0.5, dtype=self.dtype)
+    shifts = torch.arange(-p / 2.0 + 0.5, 0.5, 0.5, dtype=self.dtype, device=self.device)
     return grad * (self.unsqueeze(-1) + shifts).digamma().sum(-1)
 
 backward i0(grad, self) -> self:

@@ -27,8 +27,8 @@ backward mean(grad, self) -> self:
 backward mean.dim(grad, self, dim, keepdim, result) -> self:
     return unreduced(grad, self, dim, keepdim) / own.ratio(self.numel(), result.numel())
 
-composite nanmean(self, dim, keepdim):
-    return torch.nansum(self, dim, keepdim) / torch.sum(self.isnan().logical_not(), dim, keepdim)
+composite nanmean(self, dim, keepdim, dtype):
+    return torch.nansum(self, dim, keepdim, dtype=dtype) / torch.sum(self.isnan().logical_not(), dim, keepdim)
 
 def shared_among_equals(grad: Tensor, self: Tensor, result: Tensor, dim: Optional[List[int]]) -> Tensor:
     equal = self == result

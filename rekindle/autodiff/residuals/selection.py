@@ -22,6 +22,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.constants import attribute_key, is_constant
 from rekindle.analysis.effects import CASTS, CONSTRUCTS, UNPACKS, has_side_effects, may_write
 from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.analysis.raising import may_raise
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.autodiff.residuals.min_cut import min_cut_saved_values
 from rekindle.autodiff.reverse_mode.reverse import BlockBackward, LinkedBackward
@@ -100,11 +101,12 @@ class ForwardHoister:
         its results there.
 
         A copy of ``node`` is inserted after the last of the inputs, unless there is one already. If one of the inputs
-        may be uninitialized, the copy is inserted within ``block``, the block of the forward graph that ``node``
-        differentiates.
+        may be uninitialized, or ``node`` may raise, the copy is inserted within ``block``, the block of the forward
+        graph that ``node`` differentiates.
         """
         attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
-        within = block if any(value in self._doubtful for value in inputs) else self.forward.block
+        is_conditional = may_raise(node) or any(value in self._doubtful for value in inputs)
+        within = block if is_conditional else self.forward.block
         key = (node.kind, attributes, tuple(inputs), within)
         found = self._found.get(key)
         if found is None:
@@ -192,8 +194,8 @@ def _hoist_to_forward(
     graph."""
     forward = {scope.block: block for block, scope in scopes.items()}
     for node in graph.all_nodes():
-        if not _can_be_hoisted(node, mirrored):
-            continue
+        if not _can_be_hoisted(node, graph, mirrored) or (may_raise(node) and node.owning_block not in forward):
+            continue  # an operator in a branch may raise where the branch is not taken
         inputs = [hoister.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
         for output, found in zip(node.outputs, hoister.hoist(node, inputs, _forward_block(node, forward)), strict=True):
             known = next((here for here, there in mirrored.items() if there is found), None)
@@ -213,9 +215,11 @@ def _forward_block(node: Node, forward: Mapping[Block, Block]) -> Block:
     return forward[block]
 
 
-def _can_be_hoisted(node: Node, mirrored: dict[Value, Value]) -> bool:
+def _can_be_hoisted(node: Node, graph: Graph, mirrored: dict[Value, Value]) -> bool:
     if node.kind == "prim::Constant" or node.blocks or not node.inputs:
         return False
+    if node.kind in CASTS and node.owning_block is not graph.block:
+        return False  # its operand has the type that it is cast to only in this branch: it may be None elsewhere
     if not all(value in mirrored or is_constant(value) for value in node.inputs):
         return False
     if any(may_contain_tensor(output.type) for output in node.outputs):

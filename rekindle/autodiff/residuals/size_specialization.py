@@ -45,11 +45,16 @@ def is_determined_by_sizes(gradient: Gradient) -> bool:
     They are not if a node of the forward graph is data-dependent. With branches or loops, what every node computes from
     tensors has to be tensors or follow from their sizes."""
     graph = gradient.forward
-    if any(node.has_trait(Trait.DATA_DEPENDENT) for node in graph.all_nodes()):
+    if any(_is_data_dependent(node) for node in graph.all_nodes()):
         return False
     if not gradient.is_straight_line:
         return all(_takes_sizes_only(node) for node in graph.all_nodes())
     return all(_follows(graph.outputs[index].node) for index in saved_scalars(gradient))
+
+
+def _is_data_dependent(node: Node) -> bool:
+    """Return whether results of ``node`` depend on elements of a tensor: ``aten::Float`` may also take an int."""
+    return node.has_trait(Trait.DATA_DEPENDENT) and any(may_contain_tensor(value.type) for value in node.inputs)
 
 
 def _takes_sizes_only(node: Node) -> bool:
@@ -104,7 +109,7 @@ def bound_value(gradient: Gradient, index: int, value: object) -> object:
 
 
 def is_size_outside_loops(gradient: Gradient, index: int) -> bool:
-    """Return whether an output of the forward graph is the shape of a tensor that no iteration of a loop computes."""
+    """Return whether an output of the forward graph is the sizes of a tensor, read outside of loops and branches."""
     value = gradient.forward.outputs[index]
     return value.node.kind == "aten::size" and value.node.owning_block is gradient.forward.block
 
@@ -137,7 +142,7 @@ def specialize_forward(gradient: Gradient, numbers: Sequence[int], sizes: Sequen
 
 def sizes_of_inputs(key: Sequence[Hashable]) -> list[torch.Size | None]:
     """Return the sizes of the tensors among the inputs, given their :func:`specialization_key`."""
-    return [each[0] if isinstance(each, tuple) and isinstance(each[0], torch.Size) else None for each in key]
+    return [each[0] if isinstance(each, tuple) and each and isinstance(each[0], torch.Size) else None for each in key]
 
 
 def bind_backward_constants(

@@ -277,10 +277,10 @@ def _differentiable_outputs(step: TapeEntry) -> list[Value]:
 def is_recomputable(node: Node) -> bool:
     """Return whether running ``node`` again yields the same results and has no effect on others. False for a node with
     blocks."""
-    return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or _drops_nothing(node))
+    return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or draws_nothing(node))
 
 
-def _drops_nothing(node: Node) -> bool:
+def draws_nothing(node: Node) -> bool:
     """Return whether a random operator such as dropout has a rate of 0 or is in evaluation mode, so that it draws
     nothing."""
     rates, flags = _dropping(node)

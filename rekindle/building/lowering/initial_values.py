@@ -143,7 +143,7 @@ def _tensor(
 ) -> str:
     if not isinstance(value, Tensor):
         raise NotBuildable(f"the attribute '{path}' is not a Tensor, but a {type(value).__name__}")
-    key = (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())
+    key = (value.data_ptr(), value.dtype, tuple(value.shape), value.stride(), value.is_conj(), value.is_neg())
     if key in shared and value.numel():
         w.call(retain, shared[key])
         return shared[key]

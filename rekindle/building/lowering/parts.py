@@ -103,7 +103,7 @@ class GradientModes:
     gradients and depends on the mode is rejected."""
 
     enabled: bool = False
-    """Whether the program enables gradients."""
+    """Whether the program may enable gradients."""
     read: bool = False
     """Whether its results depend on the gradient mode."""
 

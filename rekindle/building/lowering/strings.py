@@ -56,7 +56,7 @@ def repeat(w: ProgramWriter, node: Node) -> None:
 
 
 def check_width(w: ProgramWriter, width: str, message: str) -> None:
-    """Emit a MemoryError with ``message``, raised at run time if a string would have more than 2^31 characters."""
+    """Emit a MemoryError with ``message``, raised at run time if ``width`` exceeds 2^31."""
     w.fail_if(w.emit(f"icmp sgt i64 {width}, {MAX_REPEATS}"), ErrorCode.MEMORY_ERROR, message)
 
 

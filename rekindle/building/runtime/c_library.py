@@ -72,11 +72,6 @@ def strtod(text: Array[Byte], end: Address) -> float:
 
 
 @extern
-def fwrite(text: Address, size: int, count: int, file: Address) -> int:
-    not_python()
-
-
-@extern
 def putchar(character: Int32) -> Int32:
     not_python()
 

@@ -1,6 +1,6 @@
-"""Complex numbers: Python's arithmetic and the functions of ``cmath``, for finite numbers.
+"""Complex numbers: Python's arithmetic, and the functions of ``cmath`` for finite numbers.
 
-The functions of ``cmath`` write their result to ``out``, and return False after an error.
+The functions that have ``out`` as an argument write their result there, and return False after an error.
 """
 
 from __future__ import annotations

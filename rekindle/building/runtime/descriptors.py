@@ -137,7 +137,8 @@ def same_descriptor(a: Array[Byte], b: Array[Byte]) -> bool:
 
 @native
 def has_instances(descriptor: Array[Byte]) -> bool:
-    """Return whether a value of the type may be or contain an instance of a class."""
+    """Return whether the type is or contains a class. A type that is left open, which may hold an instance, does not
+    count."""
     element = as_element(descriptor)
     if element[0] == LIST or element[0] == OPTIONAL:
         return has_instances(advance(element, 1))

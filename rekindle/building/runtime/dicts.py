@@ -86,7 +86,8 @@ def dict_get(each: Dict, entry: int) -> int:
 
 @native
 def make_room(each: Dict) -> None:
-    """Make room for one more entry: drop deleted entries, and double the capacity if that does not suffice."""
+    """Make room for one more entry: drop deleted entries, and double the capacity if more than half of it remains in
+    use."""
     if 2 * each.length > each.capacity:
         each.capacity = 2 * each.capacity
         each.entries = cast("Array[int]", abort_if_null(realloc(each.entries, 24 * each.capacity)))

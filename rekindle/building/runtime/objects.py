@@ -233,8 +233,3 @@ def word_of(each: Object) -> int:
 @native
 def object_of(word: int) -> Object:
     return view(Object, word)
-
-
-@native
-def nothing() -> Object:
-    return cast("Object", NULL)

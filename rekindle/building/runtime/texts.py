@@ -128,19 +128,12 @@ def text_index(context: Context, text: Text, index: int) -> Text | None:
 
 
 @native
-def clamped(index: int, length: int) -> int:
-    """Return a bound of a slice as Python clips it to ``length``."""
-    at = index + length if index < 0 else index
-    if at < 0:
-        return 0
-    return min(at, length)
-
-
-@native
 def text_slice(context: Context, text: Text, start: int, end: int, step: int) -> Text | None:
     if step == 0:
         fail(context, ErrorCode.VALUE_ERROR, c("slice step cannot be zero"))
         return None
+    # A longer step leads to the same characters, and adding it to an index could exceed 64 bits.
+    step = max(min(step, text.characters + 1), -text.characters - 1)
     at = bound(start, text.characters, step)
     stop = bound(end, text.characters, step)
     if step == 1:
@@ -176,8 +169,8 @@ def text_contains(text: Text, wanted: Text) -> bool:
 @native
 def text_find(text: Text, wanted: Text, start: int, end: int) -> int:
     """Return the index of the first character at which ``wanted`` occurs between two indices; -1 if it does not."""
-    high = byte_offset(text, clamped(end, text.characters))
-    low = byte_offset(text, clamped(start, text.characters))
+    high = byte_offset(text, bound(end, text.characters, 1))
+    low = byte_offset(text, bound(start, text.characters, 1))
     if start > text.characters:
         return -1
     found = bytes_from(text, wanted, low)
@@ -188,8 +181,8 @@ def text_find(text: Text, wanted: Text, start: int, end: int) -> int:
 
 @native
 def text_rfind(text: Text, wanted: Text, start: int, end: int) -> int:
-    low = byte_offset(text, clamped(start, text.characters))
-    at = byte_offset(text, clamped(end, text.characters)) - wanted.bytes
+    low = byte_offset(text, bound(start, text.characters, 1))
+    at = byte_offset(text, bound(end, text.characters, 1)) - wanted.bytes
     if start > text.characters:
         return -1
     while at >= low:
@@ -204,8 +197,8 @@ def has_at(text: Text, wanted: Text, start: int, end: int, at_end: bool) -> bool
     """Return ``startswith``, or ``endswith`` if ``at_end``, of the part of a string between two indices."""
     if start > text.characters:
         return False
-    low = byte_offset(text, clamped(start, text.characters))
-    high = byte_offset(text, clamped(end, text.characters))
+    low = byte_offset(text, bound(start, text.characters, 1))
+    high = byte_offset(text, bound(end, text.characters, 1))
     at = high - wanted.bytes if at_end else low
     if high - low < wanted.bytes:
         return False
@@ -225,8 +218,8 @@ def text_endswith(text: Text, suffix: Text, start: int, end: int) -> bool:
 @native
 def text_count(text: Text, wanted: Text, start: int, end: int) -> int:
     """Return how often ``wanted`` occurs between two indices."""
-    first = clamped(start, text.characters)
-    last = clamped(end, text.characters)
+    first = bound(start, text.characters, 1)
+    last = bound(end, text.characters, 1)
     if start > text.characters or last < first:
         return 0
     if wanted.bytes == 0:

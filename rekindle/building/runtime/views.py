@@ -6,7 +6,7 @@ from typing import cast
 
 from rekindle.building.lowlevel import Array, c, native, offset, stack
 from rekindle.building.runtime.c_library import memcpy
-from rekindle.building.runtime.lists import append, list_get, list_of
+from rekindle.building.runtime.lists import append, bound, list_get, list_of
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import Context, ErrorCode, List, Tensor, fail, fail_number, word_of
 from rekindle.building.runtime.tensors import (
@@ -18,6 +18,7 @@ from rekindle.building.runtime.tensors import (
     numel,
     sizes_of,
     strides_of,
+    write_contiguous,
 )
 
 
@@ -87,8 +88,8 @@ def slice_view(context: Context, tensor: Tensor, dim: int, start: int, end: int,
         fail(context, ErrorCode.RUNTIME_ERROR, c("slice step must be positive"))
         return None
     size = sizes_of(tensor)[at]
-    low = within(start, size)
-    high = within(end, size)
+    low = bound(start, size, 1)
+    high = bound(end, size, 1)
     if high < low:
         high = low
     view = same_view(tensor)
@@ -97,15 +98,6 @@ def slice_view(context: Context, tensor: Tensor, dim: int, start: int, end: int,
     sizes_of(view)[at] = (high - low + step - 1) // step
     strides_of(view)[at] = strides_of(tensor)[at] * step
     return view
-
-
-@native
-def within(index: int, size: int) -> int:
-    """Return a bound of a slice as Python clips it to ``size``."""
-    at = index + size if index < 0 else index
-    if at < 0:
-        return 0
-    return min(at, size)
 
 
 @native
@@ -251,13 +243,7 @@ def write_view_sizes(context: Context, tensor: Tensor, wanted: List, sizes: Arra
 def write_view_strides(tensor: Tensor, rank: int, sizes: Array[int], strides: Array[int]) -> bool:
     """Write the strides of a view with these sizes; return whether one exists without a copy."""
     if numel(tensor) == 0 or is_contiguous(tensor):
-        step = 1
-        i = rank - 1
-        while i >= 0:
-            strides[i] = step
-            if sizes[i] > 1:
-                step = step * sizes[i]
-            i -= 1
+        write_contiguous(rank, sizes, strides)
         return True
     at = rank - 1
     last = tensor.rank - 1

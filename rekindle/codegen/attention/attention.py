@@ -29,7 +29,7 @@ _LINE: Final = 64
 _GRAIN: Final = 1 << 18
 """Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
-"""The maximum number of combinations of sizes and strides whose call data is cached."""
+"""Maximum number of combinations of sizes, strides and options whose call data is cached."""
 
 
 @cache

@@ -83,7 +83,7 @@ class DepthwiseConvolution(DirectConvolution):
         part = Part(words, packed[0], ctypes.addressof(words), 0, 0)
         return Call(function, [part], sizes, strides, max(1, min(work // GRAIN, words[DepthwiseWord.TASKS])))
 
-    def _pack(self) -> list[tuple[Tensor, Tensor]]:
+    def _pack(self, planar: bool = False) -> list[tuple[Tensor, Tensor]]:
         """Return the weights and the bias in the order in which a tile reads them: blocks of vectors of channels, then
         single vectors; within these, kernel positions, then channels. Missing channels are zeros."""
         lanes = lanes_of(self.target)

@@ -19,6 +19,7 @@ from rekindle.codegen.convolution.storage import FLOAT32, WeightStorage
 from rekindle.codegen.convolution.task_function import TaskFunction, task_function
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
 from rekindle.codegen.launched_operation import NativeCall
+from rekindle.codegen.llvm.caches import second_level_cache
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 256
@@ -31,6 +32,12 @@ _MAX_SIZES: Final = 256
 """The maximum number of image sizes whose call data is cached."""
 _MAX_LAUNCHED_PARTS: Final = 64
 """Maximum number of parts of a native call, whose words are all on the stack."""
+_UNROLLS: Final = (4, 7)
+"""Numbers of steps in an iteration of the loop over channels. The first that divides a chunk is taken."""
+_BAND: Final = 4
+"""Number of tiles of a band, if an image is computed band by band."""
+_FREE_TRAFFIC: Final = 1 / 64
+"""Bytes from outside of the second-level cache for each multiplication that take little of its time."""
 _TILE_OVERHEAD: Final = 0.5
 """Overhead of a tile besides its products, in positions."""
 _MAX_PLANES: Final = 4
@@ -199,12 +206,23 @@ class DirectConvolution:
 
     def _channels(self, planar: bool) -> tuple[int, int, int]:
         """Return the number of kernel columns to iterate over, of channels that are adjacent at each, and of channels
-        in a chunk."""
+        in a chunk. In an image that is read plane by plane, planes take the place of kernel rows, kernel rows that of
+        columns, and kernel columns that of channels."""
         weight, geometry = self.weight, self.geometry
         columns, run = weight.shape[3], weight.shape[1]
-        if geometry.dilation[1] == 1 and geometry.groups == 1 and not planar:  # the columns of a row lie side by side
+        if planar:
+            columns, run = weight.shape[2], weight.shape[3]
+        elif geometry.dilation[1] == 1 and geometry.groups == 1:  # the columns of a row lie side by side
             columns, run = 1, columns * run
         return columns, run, _chunk(run) if weight[0].numel() > LONGEST_SUM else run
+
+    def _unroll(self, planar: bool) -> int:
+        """Return the number of steps in an iteration of the loop over channels: instructions other than multiply-adds
+        would take as long as these in a loop of single steps."""
+        if self.is_depthwise or (planar and self.geometry.dilation[1] != 1):
+            return 1
+        chunk = self._channels(planar)[2]
+        return next((each for each in _UNROLLS if chunk % each == 0), 1)
 
     def _prepare(self, image: torch.Size, planar: bool) -> Call | None:
         sizes = self._output_sizes(image)
@@ -217,10 +235,10 @@ class DirectConvolution:
         positions = math.prod(self._tiled_sizes(image))
         rows = tile_rows(self.target, positions)
         chains = chains_for(rows, self._channels(planar)[2]) if self._kind == "dense" else 1
-        function = _function(Form(self._kind, rows, self.storage, chains), self.target)
+        function = _function(Form(self._kind, rows, self.storage, chains, self._unroll(planar)), self.target)
         if function is None:
             return None
-        packed = self._packed_weights()
+        packed = self._packed_weights(planar)
         tiles = -(-positions // rows)
         parts = [self._part(packed, number, image, positions, tiles, planar) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
@@ -245,6 +263,7 @@ class DirectConvolution:
         plane = (image[2] + 2 * geometry.padding[0]) * line
         block = VECTORS * lanes_of(self.target)
         whole, rest = divmod(outputs, block)
+        band = _band(weight, image.numel() // len(packed) * 4, positions, tiles, whole + (rest > 0))
         columns, run, chunk = self._channels(planar)
         words = (ctypes.c_int64 * WORDS)()
         numbers = {
@@ -256,15 +275,16 @@ class DirectConvolution:
             DirectWord.IMAGE_STEP: plane * (image[1] if planar else 1),
             DirectWord.ROW_STEP: geometry.stride[0] * line,
             DirectWord.COLUMN_STEP: geometry.stride[1] * pixel,
-            DirectWord.KERNEL_ROWS: weight.shape[2],
+            DirectWord.KERNEL_ROWS: weight.shape[1 if planar else 2],
             DirectWord.KERNEL_COLUMNS: columns,
-            DirectWord.KERNEL_ROW_STEP: geometry.dilation[0] * line,
-            DirectWord.KERNEL_COLUMN_STEP: geometry.dilation[1] * pixel,
+            DirectWord.KERNEL_ROW_STEP: plane if planar else geometry.dilation[0] * line,
+            DirectWord.KERNEL_COLUMN_STEP: geometry.dilation[0] * line if planar else geometry.dilation[1] * pixel,
             DirectWord.CHUNKS: run // chunk,
             DirectWord.CHANNELS: chunk,
-            DirectWord.CHANNEL_STEP: plane if planar else 4,
-            DirectWord.AHEAD_TILE: weight[0].numel() * block * self.storage.size // tiles,
-            DirectWord.AHEAD_STEP: block * self.storage.size // tiles,
+            DirectWord.CHANNEL_STEP: geometry.dilation[1] * 4 if planar else 4,
+            DirectWord.AHEAD_TILE: weight[0].numel() * block * self.storage.size // band,
+            DirectWord.AHEAD_STEP: block * self.storage.size // band,
+            DirectWord.BAND: band,
             DirectWord.SCALES: packed[number][1].stride(0) * 4,
             DirectWord.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
             DirectWord.OUTPUT_STEP: weight.shape[0] * 4,
@@ -281,14 +301,15 @@ class DirectConvolution:
 
     # ------------------------------------------------------------------------------------------------------- packing
 
-    def _packed_weights(self) -> list[tuple[Tensor, Tensor]]:
-        found = self._packed.get("weights")
-        return self._packed.setdefault("weights", self._pack()) if found is None else found
+    def _packed_weights(self, planar: bool = False) -> list[tuple[Tensor, Tensor]]:
+        name = "planes" if planar else "weights"
+        found = self._packed.get(name)
+        return self._packed.setdefault(name, self._pack(planar)) if found is None else found
 
-    def _pack(self) -> list[tuple[Tensor, Tensor]]:
+    def _pack(self, planar: bool = False) -> list[tuple[Tensor, Tensor]]:
         """Return, for each group (once if the convolution is depthwise), the weights in the order in which a tile reads
-        them (blocks of channels, kernel positions, vectors), and a matrix of two rows: the bias and the scales of its
-        output channels, padded to whole blocks."""
+        them (blocks of channels, kernel positions and input channels, vectors), and a matrix of two rows: the bias and
+        the scales of its output channels, padded to whole blocks."""
         parts = 1 if self.is_depthwise else self.geometry.groups
         weights = self.weight.detach().chunk(parts)
         bias = self.weight.new_zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()
@@ -297,7 +318,8 @@ class DirectConvolution:
         for weight, own_bias in zip(weights, bias.chunk(parts), strict=True):
             outputs = weight.shape[0]
             scales = self.storage.scales(weight)
-            table = self.storage.pack(weight.permute(2, 3, 1, 0).reshape(-1, outputs), scales)
+            order = (1, 2, 3, 0) if planar else (2, 3, 1, 0)
+            table = self.storage.pack(weight.permute(order).reshape(-1, outputs), scales)
             found = [table[:, first : first + block].reshape(-1) for first in range(0, outputs - block + 1, block)]
             rest = outputs % block
             if rest:
@@ -309,6 +331,18 @@ class DirectConvolution:
             beside[0, :outputs], beside[1, :outputs] = own_bias, scales
             made.append((torch.cat(found), beside))
         return made
+
+
+def _band(weight: Tensor, image_bytes: int, positions: int, tiles: int, blocks: int) -> int:
+    """Return the number of tiles for which all blocks of output channels are computed before the following tiles: all
+    tiles, unless the image would have to be read again for each block from outside of the second-level cache, and the
+    weights fit into that cache."""
+    available = second_level_cache() // 2
+    block_bytes = positions * weight.shape[0] // blocks * 4
+    reread = (blocks - 1) * image_bytes
+    is_kept = image_bytes + 2 * block_bytes <= available
+    is_little = reread <= positions * weight.numel() * _FREE_TRAFFIC
+    return tiles if is_kept or is_little or weight.numel() * 4 > available else min(_BAND, tiles)
 
 
 def tile_rows(target: Target, positions: int) -> int:

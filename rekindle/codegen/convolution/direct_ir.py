@@ -86,6 +86,9 @@ class DirectWord(IntEnum):
     """The tiles of a block fetch the weights of the next one into a cache: the share of a tile, and of a step."""
     SCALES = 29
     """Bytes from the bias of a channel to its scale, if weights are stored with scales."""
+    BAND = 30
+    """Number of tiles of a band: all blocks of channels are computed for its tiles, block by block, before those of the
+    next band."""
 
 
 WORDS: Final = len(DirectWord)
@@ -99,18 +102,21 @@ _MIN_FETCHING_ROWS: Final = 2
 class Form:
     """The kind of a function: ``dense``, ``depthwise`` or ``scattered``, for tiles of ``rows`` positions, and weights
     in ``storage``. Each element of a tile has ``chains`` independent partial sums, a power of two, which divide the
-    channels of a chunk and are added at its end."""
+    channels of a chunk and are added at its end. An iteration of the loop over channels has ``unroll`` steps, which
+    divide the channels of a chunk; if there are several, the channels of a position are adjacent."""
 
     kind: str
     rows: int
     storage: WeightStorage = FLOAT32
     chains: int = 1
+    unroll: int = 1
 
     @property
     def name(self) -> str:
         """The name of the function."""
         suffix = "" if self.storage is FLOAT32 else f".{self.storage.name}"
-        return f"{self.kind}{self.rows}{suffix}" + (f".{self.chains}chains" if self.chains > 1 else "")
+        suffix += f".{self.chains}chains" if self.chains > 1 else ""
+        return f"{self.kind}{self.rows}{suffix}" + (f".{self.unroll}steps" if self.unroll > 1 else "")
 
 
 def chains_for(rows: int, chunk: int) -> int:
@@ -139,6 +145,9 @@ class _FunctionWriter(TaskWriter):
         self.rows = form.rows
         self.storage = form.storage
         self.chains = form.chains
+        self.unroll = form.unroll
+        self.fetches = True
+        """Whether the next step fetches weights: one of an unrolled iteration does."""
 
     def write(self) -> None:
         self.activate()
@@ -151,7 +160,7 @@ class _FunctionWriter(TaskWriter):
     # ----------------------------------------------------------------------------------------------------------- tasks
 
     def _tasks(self) -> None:
-        """Emit the loop over tasks from %begin to %end; tasks of one block of channels are adjacent."""
+        """Emit the loop over tasks from %begin to %limit; tasks of one block of channels in a band are adjacent."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         for number in range(0 if self.is_depthwise else self.rows * VECTORS):
@@ -163,23 +172,28 @@ class _FunctionWriter(TaskWriter):
         self.adds_chunks = f.emit_value(f"icmp ne i64 {self.words[DirectWord.ADDS_CHUNKS]}, 0")
         self.to_next_row = self._step_beyond(DirectWord.ROW_STEP, DirectWord.WIDTH, DirectWord.COLUMN_STEP)
         self.to_next_image = self._step_beyond(DirectWord.IMAGE_STEP, DirectWord.HEIGHT, DirectWord.ROW_STEP)
-        f.emit("br label %test")
-        f.label("test")
-        f.emit("%task = phi i64 [%begin, %entry], [%task.next, %next]")
-        f.emit("%more = icmp ult i64 %task, %end")
-        f.emit("br i1 %more, label %body, label %done")
+        last = self.calculate("sub", self.words[DirectWord.POSITIONS], self.rows)
+        f.emit("%is.some = icmp ult i64 %begin, %limit")
+        f.emit("br i1 %is.some, label %seek, label %done")
+        f.label("seek")
+        f.emit("%sought = phi i64 [%begin, %entry], [%task.next, %more]")
+        found = self._seek("%sought", last)
+        f.emit("br label %body")
         f.label("body")
-        tiles = self.words[DirectWord.TILES]
-        block = f.emit_value(f"udiv i64 %task, {tiles}")
-        tile = f.emit_value(f"urem i64 %task, {tiles}")
-        first_channel = f.emit_value(f"mul i64 {block}, {VECTORS * self.lanes}")
+        f.emit("%task = phi i64 [%sought, %seek], [%task.next, %more]")
+        state = ("block", "first", "end", "tile", "column", "line", "offset", "place")
+        for name, value in zip(state, found, strict=True):
+            f.emit(f"%{name} = phi i64 [{value}, %seek], [%{name}.next, %more]")
+        first_channel = f.emit_value(f"mul i64 %block, {VECTORS * self.lanes}")
         my_bias = f.emit_value(f"getelementptr float, ptr {bias}, i64 {first_channel}")
-        skipped = f.emit_value(f"mul i64 {block}, {self.words[DirectWord.BLOCK_BYTES]}")
+        skipped = f.emit_value(f"mul i64 %block, {self.words[DirectWord.BLOCK_BYTES]}")
         my_weights = f.emit_value(f"getelementptr i8, ptr {weights}, i64 {skipped}")
-        skipped = f.emit_value(f"mul i64 {tile}, {self.words[DirectWord.AHEAD_TILE]}")
+        skipped = self.calculate("mul", self.calculate("sub", "%tile", "%first"), self.words[DirectWord.AHEAD_TILE])
         ahead = self.at(self.at(my_weights, self.words[DirectWord.BLOCK_BYTES]), skipped)
-        starts, places = self._positions(tile, image, first_channel)
-        is_whole = f.emit_value(f"icmp ult i64 {block}, {self.words[DirectWord.BLOCKS]}")
+        starts, places, following = self._positions(image)
+        if not self.is_depthwise:
+            self._fetch_results(places, residual, output, has_residual)
+        is_whole = f.emit_value(f"icmp ult i64 %block, {self.words[DirectWord.BLOCKS]}")
         rest = self.words[DirectWord.REST]
         f.emit(f"br i1 {is_whole}, label %whole, label %rest")
         f.label("rest")
@@ -193,10 +207,33 @@ class _FunctionWriter(TaskWriter):
             )
         f.label("next")
         f.emit("%task.next = add i64 %task, 1")
-        f.emit("br label %test")
+        for name, value in zip(state, ("%block", "%first", "%end", *following), strict=True):
+            f.emit(f"%{name}.next = add i64 {value}, 0")
+        is_inside = f.emit_value("icmp ult i64 %tile.next, %end")
+        is_regular = self.calculate("icmp ule", self.calculate("mul", "%tile.next", self.rows), last)
+        is_adjacent = f.emit_value(f"and i1 {is_inside}, {is_regular}")
+        f.emit("%is.more = icmp ult i64 %task.next, %limit")
+        f.emit("br i1 %is.more, label %more, label %done")
+        f.label("more")
+        f.emit(f"br i1 {is_adjacent}, label %body, label %seek")
         f.label("done")
         f.emit("ret void")
-        self.define(f"{self.name}.tasks", "ptr %words, i64 %begin, i64 %end, i64 %thread")
+        self.define(f"{self.name}.tasks", "ptr %words, i64 %begin, i64 %limit, i64 %thread")
+
+    def _fetch_results(self, places: Sequence[str], residual: str, output: str, has_residual: str) -> None:
+        """Emit prefetches of the output of a tile, to write to it, and of its residual: without them, the loads and the
+        stores after the sums wait for memory."""
+        f = self.f
+        f.emit(f"br i1 {has_residual}, label %fetch, label %fetched")
+        for label, base, is_written in (("fetch", residual, 0), ("fetched", output, 1)):
+            f.label(label)
+            for place in places:
+                for vector in range(VECTORS):
+                    at = self.at(self.at(base, place), str(vector * self.lanes * 4))
+                    arguments = ("ptr", at), ("i32", str(is_written)), ("i32", "3"), ("i32", "1")
+                    f.call("void", "llvm.prefetch.p0", *arguments)
+            if label == "fetch":
+                f.emit("br label %fetched")
 
     def _step_beyond(self, step: DirectWord, count: DirectWord, inner: DirectWord) -> str:
         """Emit the offset from the last of ``count`` positions, ``inner`` apart, to the first position of the next row;
@@ -206,40 +243,70 @@ class _FunctionWriter(TaskWriter):
         beyond = f.emit_value(f"sub i64 {words[step]}, {length}")
         return beyond if step is DirectWord.IMAGE_STEP else f.emit_value(f"add i64 {beyond}, {words[inner]}")
 
-    def _positions(self, tile: str, image: str, channel: str) -> tuple[list[str], list[str]]:
-        """Emit the byte offsets of the positions of a tile: in the image, and in the output."""
+    def _seek(self, task: str, last: str) -> list[str]:
+        """Emit the block of a task, the first tile of its band, the tile after the band, the task's tile, and of the
+        tile's first position the column, the row, and the byte offsets in the image and in the output. That takes
+        divisions, so the position of most tiles is that after the preceding one."""
         f, words = self.f, self.words
-        last = f.emit_value(f"sub i64 {words[DirectWord.POSITIONS]}, {self.rows}")
-        wanted = f.emit_value(f"mul i64 {tile}, {self.rows}")
+        tiles, band = words[DirectWord.TILES], words[DirectWord.BAND]
+        blocks = self.calculate("udiv", words[DirectWord.TASKS], tiles)
+        tasks = self.calculate("mul", band, blocks)
+        begin = self.calculate("mul", self.calculate("udiv", task, tasks), band)
+        end = f.call("i64", "llvm.umin.i64", ("i64", self.calculate("add", begin, band)), ("i64", tiles))
+        inside, length = self.calculate("urem", task, tasks), self.calculate("sub", end, begin)
+        block = self.calculate("udiv", inside, length)
+        tile = self.calculate("add", begin, self.calculate("urem", inside, length))
+        wanted = self.calculate("mul", tile, self.rows)
         first = f.call("i64", "llvm.umin.i64", ("i64", wanted), ("i64", last))
         width, height = words[DirectWord.WIDTH], words[DirectWord.HEIGHT]
-        row, column = (f.emit_value(f"{how} i64 {first}, {width}") for how in ("udiv", "urem"))
-        number, line = (f.emit_value(f"{how} i64 {row}, {height}") for how in ("udiv", "urem"))
-        offset = f.emit_value(f"mul i64 {channel}, 4") if self.is_depthwise else "0"
+        row, column = (self.calculate(how, first, width) for how in ("udiv", "urem"))
+        number, line = (self.calculate(how, row, height) for how in ("udiv", "urem"))
+        channel = self.calculate("mul", block, VECTORS * self.lanes * 4)
+        offset = channel if self.is_depthwise else "0"
         for index, step in (
             (column, DirectWord.COLUMN_STEP),
             (line, DirectWord.ROW_STEP),
             (number, DirectWord.IMAGE_STEP),
         ):
-            offset = f.emit_value(f"add i64 {offset}, {f.emit_value(f'mul i64 {index}, {words[step]}')}")
-        place = f.emit_value(f"mul i64 {first}, {words[DirectWord.OUTPUT_STEP]}")
-        place = f.emit_value(f"add i64 {place}, {f.emit_value(f'mul i64 {channel}, 4')}")
+            offset = self.calculate("add", offset, self.calculate("mul", index, words[step]))
+        place = self.calculate("add", channel, self.calculate("mul", first, words[DirectWord.OUTPUT_STEP]))
         if self.is_scattered:
             place = self.calculate("add", place, self.calculate("mul", row, words[DirectWord.OUTPUT_JUMP]))
-        starts, places = [f.emit_value(f"getelementptr i8, ptr {image}, i64 {offset}")], [place]
-        for _ in range(self.rows - 1):
-            column, line, offset, is_end = self._following(column, line, offset)
-            starts.append(f.emit_value(f"getelementptr i8, ptr {image}, i64 {offset}"))
-            place = self.calculate("add", places[-1], words[DirectWord.OUTPUT_STEP])
-            if self.is_scattered:
-                jump = f.emit_value(f"select i1 {is_end}, i64 {words[DirectWord.OUTPUT_JUMP]}, i64 0")
-                place = self.calculate("add", place, jump)
-            places.append(place)
-        return starts, places
+        return [block, begin, end, tile, column, line, offset, place]
 
-    def _following(self, column: str, line: str, offset: str) -> tuple[str, str, str, str]:
-        """Emit the position after this one; return its column, its row, its byte offset in the image, and whether it
-        begins a row."""
+    def _positions(self, image: str) -> tuple[list[str], list[str], list[str]]:
+        """Emit the addresses of the positions of a tile in the image, their byte offsets in the output, and the next
+        tile with the column, the row and the offsets of its first position."""
+        f, words = self.f, self.words
+        step, output_step = words[DirectWord.COLUMN_STEP], words[DirectWord.OUTPUT_STEP]
+        after = self.calculate("add", "%tile", 1)
+        is_one_row = self.calculate("icmp ule", self.calculate("add", "%column", self.rows), words[DirectWord.WIDTH])
+        f.emit(f"br i1 {is_one_row}, label %adjacent, label %wrapped")
+        f.label("adjacent")
+        offsets = [self.calculate("add", "%offset", self.calculate("mul", step, row)) for row in range(self.rows)]
+        places = [self.calculate("add", "%place", self.calculate("mul", output_step, row)) for row in range(self.rows)]
+        last = self.calculate("add", "%column", self.rows - 1)
+        adjacent = [*offsets, *places, last, "%line"]
+        f.emit("br label %positions")
+        f.label("wrapped")
+        column, line, offsets, places = "%column", "%line", ["%offset"], ["%place"]
+        for _ in range(self.rows - 1):
+            column, line, offset, place = self._following(column, line, offsets[-1], places[-1])
+            offsets.append(offset)
+            places.append(place)
+        wrapped = [*offsets, *places, column, line]
+        f.emit("br label %positions")
+        f.label("positions")
+        merged = [
+            f.emit_value(f"phi i64 [{a}, %adjacent], [{b}, %wrapped]") for a, b in zip(adjacent, wrapped, strict=True)
+        ]
+        offsets, places, (column, line) = merged[: self.rows], merged[self.rows : -2], merged[-2:]
+        starts = [self.at(image, offset) for offset in offsets]
+        return starts, places, [after, *self._following(column, line, offsets[-1], places[-1])]
+
+    def _following(self, column: str, line: str, offset: str, place: str) -> tuple[str, str, str, str]:
+        """Emit the position after this one: its column, its row, and its byte offsets in the image and in the
+        output."""
         f, words = self.f, self.words
         column = f.emit_value(f"add i64 {column}, 1")
         is_end = f.emit_value(f"icmp eq i64 {column}, {words[DirectWord.WIDTH]}")
@@ -249,8 +316,12 @@ class _FunctionWriter(TaskWriter):
         line = f.emit_value(f"select i1 {is_last}, i64 0, i64 {line}")
         moved = f.emit_value(f"select i1 {is_end}, i64 {self.to_next_row}, i64 {words[DirectWord.COLUMN_STEP]}")
         more = f.emit_value(f"select i1 {is_last}, i64 {self.to_next_image}, i64 0")
-        moved = f.emit_value(f"add i64 {moved}, {more}")
-        return column, line, f.emit_value(f"add i64 {offset}, {moved}"), is_end
+        offset = self.calculate("add", offset, self.calculate("add", moved, more))
+        place = self.calculate("add", place, words[DirectWord.OUTPUT_STEP])
+        if self.is_scattered:
+            jump = f.emit_value(f"select i1 {is_end}, i64 {words[DirectWord.OUTPUT_JUMP]}, i64 0")
+            place = self.calculate("add", place, jump)
+        return column, line, offset, place
 
     # ----------------------------------------------------------------------------------------------------------- a tile
 
@@ -287,8 +358,8 @@ class _FunctionWriter(TaskWriter):
             return self._step(state, offset, vectors, masks if self.is_depthwise else None, starts)
 
         def chunk(state: list[str], offset: str) -> list[str]:
-            if self.chains > 1:
-                following, fetched, *sums = self._channels_in_chains(tag, state, offset, step)
+            if self.chains > 1 or self.unroll > 1:
+                following, fetched, *sums = self._unrolled_channels(tag, state, offset, step)
             else:
                 counts = words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP]
                 following, fetched, *sums = self.loop(f"channels.{tag}", *counts, offset, types, state, step)
@@ -310,27 +381,32 @@ class _FunctionWriter(TaskWriter):
             tag, vectors, masks, self._with_bias(tag, sums, vectors, bias), places, residual, output, has_residual
         )
 
-    def _channels_in_chains(
+    def _unrolled_channels(
         self, tag: str, state: list[str], offset: str, step: Callable[[list[str], str], list[str]]
     ) -> list[str]:
-        """Emit the loop over the channels of a chunk with several partial sums for each element of a tile, which are
-        added afterwards. With one sum each, the loop of a small tile would wait for its additions."""
+        """Emit the loop over the channels of a chunk with several steps in an iteration, and with ``chains`` partial
+        sums for each element of a tile, which are added afterwards. With one sum each, the loop of a small tile would
+        wait for its additions."""
         f, words = self.f, self.words
         weights, ahead, *sums = state
         count = len(sums)
-        steps = [self.calculate("mul", words[DirectWord.CHANNEL_STEP], chain) for chain in range(self.chains)]
+        if self.unroll > 1:
+            steps, size = [str(4 * step) for step in range(self.unroll)], str(4 * self.unroll)
+        else:
+            steps = [self.calculate("mul", words[DirectWord.CHANNEL_STEP], chain) for chain in range(self.chains)]
+            size = self.calculate("mul", words[DirectWord.CHANNEL_STEP], self.chains)
 
         def several(state: list[str], offset: str) -> list[str]:
             weights, ahead, *known = state
-            found: list[str] = []
-            for chain, skipped in enumerate(steps):
-                own = known[chain * count : (chain + 1) * count]
+            for number, skipped in enumerate(steps):
+                first = number % self.chains * count
+                own = known[first : first + count]
+                self.fetches = number == 0
                 weights, ahead, *new = step([weights, ahead, *own], self.calculate("add", offset, skipped))
-                found += new
-            return [weights, ahead, *found]
+                known[first : first + count] = new
+            return [weights, ahead, *known]
 
-        number = self.calculate("udiv", words[DirectWord.CHANNELS], self.chains)
-        size = self.calculate("mul", words[DirectWord.CHANNEL_STEP], self.chains)
+        number = self.calculate("udiv", words[DirectWord.CHANNELS], len(steps))
         first = [weights, ahead, *sums, *["zeroinitializer"] * count * (self.chains - 1)]
         types = ["ptr", "ptr", *[self.vector] * count * self.chains]
         weights, ahead, *found = self.loop(f"channels.{tag}", number, size, offset, types, first, several)
@@ -394,7 +470,8 @@ class _FunctionWriter(TaskWriter):
         f, lanes = self.f, self.lanes
         weights, ahead, *sums = state
         if not self.is_depthwise and self.rows > _MIN_FETCHING_ROWS:
-            self._fetch(ahead)
+            if self.fetches:
+                self._fetch(ahead)
             ahead = self.at(ahead, self.words[DirectWord.AHEAD_STEP])
         size = lanes * self.storage.size
         factors = [

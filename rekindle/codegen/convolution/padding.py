@@ -40,7 +40,7 @@ def _function(target: Target) -> Callable[[int, int, int, int, int, int, int, in
 def padded(image: Tensor, rows: int, columns: int, target: Target, *, planar: bool = False) -> Tensor:
     """Return a tensor whose memory holds images in channels-last order, or contiguous ``planar`` ones, padded with
     ``rows`` and ``columns`` of zeros on each side. Its shape is arbitrary. The next call of this thread may
-    overwrite it."""
+    overwrite it. Without padding, it is ``image`` itself if that is in this order."""
     if not planar:
         image = image.contiguous(memory_format=_LAST)
     if not rows and not columns:

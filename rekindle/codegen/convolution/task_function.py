@@ -26,8 +26,8 @@ class TaskFunction:
 def task_function(
     name: str, write: Callable[[], str], arguments: int, target: Target, result: str | None
 ) -> TaskFunction | None:
-    """Compile ``@name(ptr words, ptr argument…, i64 threads)``, which returns ``result``, of a module; None if this
-    platform lacks a function that it calls."""
+    """Compile the module that ``write`` emits, and return its function ``@name(ptr words, ptr argument…, i64
+    threads)``, which returns a value of the type ``result``; None if this platform lacks a function that it calls."""
 
     def module() -> str:
         entry = wrapper_ir(name, [*["ptr"] * (1 + arguments), "i64"], result, without_gil=True)

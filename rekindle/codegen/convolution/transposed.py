@@ -35,6 +35,9 @@ class TransposedConvolution(DirectConvolution):
     def _tiled_sizes(self, image: torch.Size) -> tuple[int, int, int]:
         return image[0], image[2], image[3]
 
+    def _channels(self, planar: bool) -> tuple[int, int, int]:
+        return DirectConvolution(self._place(0, 0), None, target=self.target)._channels(planar)
+
     def _part(
         self,
         packed: list[tuple[Tensor, Tensor]],
@@ -55,7 +58,7 @@ class TransposedConvolution(DirectConvolution):
         part.output = row * line + column * pixel
         return part
 
-    def _pack(self) -> list[tuple[Tensor, Tensor]]:
+    def _pack(self, planar: bool = False) -> list[tuple[Tensor, Tensor]]:
         _, _, rows, columns = self.weight.shape
         places = [self._place(row, column) for row in range(rows) for column in range(columns)]
         return [DirectConvolution(place, self.bias, target=self.target)._pack()[0] for place in places]

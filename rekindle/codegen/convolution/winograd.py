@@ -18,6 +18,7 @@ from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
 from rekindle.codegen.convolution.winograd_ir import NAME, POINTS, WEIGHT_TRANSFORM, WinogradWord, module_text
 from rekindle.codegen.convolution.workspace import WORKSPACE
 from rekindle.codegen.launched_operation import NativeCall
+from rekindle.codegen.llvm.caches import second_level_cache
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 64
@@ -27,8 +28,6 @@ MIN_CHANNELS: Final = 16
 """With fewer channels, the transforms cost more than they save."""
 _MAX_WEIGHTS: Final = 1 << 17
 """With more weights, the transformed ones, nearly twice as large, do not fit into a cache."""
-_WORKSPACE: Final = 1 << 20
-"""Bytes that the transformed patches and the products of a block of tiles should take at most: they stay in a cache."""
 _MIN_TILES: Final = 16
 """Minimum number of tiles in a block, since each block reads all weights."""
 _GRAIN: Final = 1 << 19
@@ -182,9 +181,9 @@ class WinogradConvolution:
         return _Call(function, words, sizes, strides, words[WinogradWord.WORKSPACE_BYTES], most_threads)
 
     def _block(self, tiles: int, row: int) -> int:
-        """Return the number of tiles of a block: as many as fit into a cache, with at least one block for each
-        thread."""
-        most = max(_WORKSPACE // (POINTS * row), _MIN_TILES)
+        """Return the number of tiles of a block: as many as have their patches and products in half of the second-level
+        cache, with at least one block for each thread."""
+        most = max(second_level_cache() // 2 // (POINTS * row), _MIN_TILES)
         share = -(-tiles // torch.get_num_threads())
         step = rows_of(self.target)[0]
         return min(tiles, max(-(-min(most, share) // step) * step, step))

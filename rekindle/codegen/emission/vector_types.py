@@ -10,6 +10,7 @@ import math
 import struct
 
 from rekindle.codegen.emission.ir_builder import FunctionBuilder
+from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.loop_ir.scalar_types import BF16, BOOL, F16, F32, F64, I32, I64, U8, ScalarType
 
 _NAMES = {F64: "double", F32: "float", F16: "half", BF16: "i16", BOOL: "i1"}
@@ -52,7 +53,7 @@ def literal(value: float, scalar: ScalarType) -> str:
         return f"0xH{struct.unpack('<H', struct.pack('<e', _half(value)))[0]:04X}"
     if scalar is F32 and math.isfinite(value):
         value = struct.unpack("<f", struct.pack("<f", value))[0]
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    return hexadecimal(value)
 
 
 def _half(value: float) -> float:

@@ -93,7 +93,7 @@ class NativeCode:
 
     @property
     def text(self) -> str:
-        """The LLVM IR of the code."""
+        """The LLVM IR of the code, which is generated again at each access."""
         return self._source.write()
 
     def address(self, name: str) -> int:

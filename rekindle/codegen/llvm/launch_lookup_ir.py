@@ -104,7 +104,8 @@ end:
   ret void
 }}
 
-; Sizes and strides of %layouts, one after the other, to %words (or back, to the launch's own, with %keep).
+; Copy the sizes and strides of %layouts, one after the other, to %words; with %keep, copy %words to the sizes and
+; strides of the launch's own inputs instead. Return the number of words.
 define internal i64 @given_words(ptr %launch, ptr %layouts, i64 %inputs, ptr %words, i1 %keep) {{
 start:
   %own_at = getelementptr %Launch, ptr %launch, i64 0, i32 2
@@ -148,7 +149,7 @@ end:
   ret i64 %w
 }}
 
-; Go through the steps of a formula, with %made words there already; whether all checks hold.
+; Run the steps of a formula on %words, of which %made are there already. Return whether all guards hold.
 define internal i1 @follow(ptr %formula, ptr %words, i64 %made) {{
 start:
   %count_at = getelementptr %Formula, ptr %formula, i64 0, i32 3
@@ -229,7 +230,8 @@ no:
   ret i1 false
 }}
 
-; Turn a launch to the sizes and strides of %layouts, if its formula holds for them.
+; Adapt a launch to the sizes and strides of %layouts, if it has a formula whose guards hold for them. Return whether
+; that was done.
 define internal i1 @turn(ptr %launch, ptr %layouts, i64 %inputs) {{
 start:
   %formula_at = getelementptr %Launch, ptr %launch, i64 0, i32 7
@@ -293,7 +295,8 @@ no:
   ret i1 false
 }}
 
-; The first launch that fits, or else that can be turned, which then is the first of all; null if there is none.
+; Return the first launch that fits, or else the first that can be adapted; null if there is none. The launch exchanges
+; its place with the first one of the site.
 define internal ptr @find_launch(ptr %site, ptr %layouts, i64 %inputs) {{
 start:
   %launches_at = getelementptr %Site, ptr %site, i64 0, i32 5

@@ -25,7 +25,7 @@ _CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simpli
 @contextlib.contextmanager
 def machine_for(target: Target, text: str, level: int, *, is_jit: bool = False) -> Iterator[Any]:
     """Yield LLVM's target machine for a module, with instruction selection at an optimization ``level``; at a low level
-    if ``text`` is :data:`PREOPTIMIZED`. ``is_jit``: whether the code runs in this process."""
+    if ``text`` has the line :data:`PREOPTIMIZED`. ``is_jit``: whether the code runs in this process."""
     speed = _LITTLE if PREOPTIMIZED in text else level
     base = llvm().Target.from_default_triple()
     machine = base.create_target_machine(
@@ -36,8 +36,8 @@ def machine_for(target: Target, text: str, level: int, *, is_jit: bool = False) 
 
 
 def optimized(text: str, machine: Any, level: int) -> Any:
-    """Parse LLVM IR, run LLVM's passes of an optimization ``level`` on it, and return the module. A module that is
-    :data:`PREOPTIMIZED` gets few passes.
+    """Parse LLVM IR, run LLVM's passes of an optimization ``level`` on it, and return the module. Few passes run if
+    ``text`` has the line :data:`PREOPTIMIZED`.
 
     Raises:
         CodegenError: LLVM rejects the text.

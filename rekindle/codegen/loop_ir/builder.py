@@ -168,9 +168,6 @@ class Builder:
     def invert(self, a: Expression) -> Expression:
         return self._same("not", a)
 
-    def shift(self, kind: str, a: Expression, b: Expression) -> Expression:
-        return self._same(kind, a, b)
-
     def truth(self, a: Expression) -> Expression:
         """Return whether ``a`` is not zero; true for NaN."""
         return self.cast(a, BOOL)

@@ -110,7 +110,8 @@ class LoopNest:
 
     @property
     def is_full_reduction(self) -> bool:
-        """Whether the nest reduces to a single row, so that threads share the row."""
+        """Whether all loops are reduction loops, so that threads share the only row. False for rows whose elements
+        depend on those before them."""
         return self.reduction_rank == self.rank and not self.is_ordered
 
     @property

@@ -92,8 +92,8 @@ class NativeRegion(PatchableOperation):
         return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
 
     def by_plan(self, *inputs: Any) -> Any:
-        """Return the result of the plan. It runs when the native code leaves the region: for ints of more than 64 bits,
-        and errors."""
+        """Return the result of the plan. It runs where there is no native code yet or none is possible, and when the
+        native code leaves the region: for ints of more than 64 bits, and errors."""
         if self._plan is None:
             self._plan = callable_of(self.graph, _NAME)
         return self._plan(*inputs)

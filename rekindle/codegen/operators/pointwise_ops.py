@@ -61,8 +61,6 @@ class PointwiseOp:
     """Whether the result is contiguous however the operands lie in memory."""
     optional: frozenset[str] = frozenset()
     """Operands that may be None in some calls, which run operator by operator."""
-    weight: int = 1
-    """The approximate cost, in simple operations."""
 
 
 RULES: Final[dict[str, PointwiseOp]] = {}

@@ -24,12 +24,14 @@ _MEAN: Final = RowOp(mean, is_folded=True)
 @dataclass(frozen=True, slots=True)
 class Pool:
     """An operator on windows of ``dims`` dimensions. ``around`` is the value of elements beyond the edge. With
-    ``is_adaptive``, the operator takes the size of the result instead of the size of windows."""
+    ``is_adaptive``, the operator takes the size of the result instead of the size of windows. Without ``pays_alone``,
+    PyTorch computes it in less time than a kernel of it alone."""
 
     rule: RowOp
     dims: int
     is_adaptive: bool = False
     around: float = 0.0
+    pays_alone: bool = True
 
     @property
     def is_mean(self) -> bool:
@@ -46,7 +48,8 @@ class Pool:
 
 
 POOLS: Final[dict[str, Pool]] = {
-    **{f"aten::max_pool{dims}d": Pool(_MAXIMUM, dims, around=-math.inf) for dims in (1, 2)},
+    "aten::max_pool1d": Pool(_MAXIMUM, 1, around=-math.inf, pays_alone=False),
+    "aten::max_pool2d": Pool(_MAXIMUM, 2, around=-math.inf),
     **{f"aten::avg_pool{dims}d": Pool(_MEAN, dims) for dims in (1, 2)},
     **{f"aten::adaptive_avg_pool{dims}d": Pool(_MEAN, dims, is_adaptive=True) for dims in (1, 2)},
 }

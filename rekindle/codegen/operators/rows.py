@@ -78,8 +78,8 @@ def floats(value: E) -> None:
 
 
 def total(b: Builder, row: Row, value: E) -> E:
-    """Return the sum of a row, in the type of ``value``. Floats are summed in many partial sums of few terms; if the
-    row is too long for that, as doubles."""
+    """Return the sum of a row, in the type of ``value``. Elements of float32 are summed in many partial sums of few
+    terms; if the row is too long for that, in the accumulator's type."""
     if value.scalar is F32 and row.is_long:
         return b.cast(row.reduce("sum", b.cast(value, b.accumulator(F32))), F32)
     return row.reduce("sum", value)

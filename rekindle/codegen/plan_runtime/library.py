@@ -115,8 +115,8 @@ _SUPPORT: Final = (
 
 
 def library_text() -> str | None:
-    """Return the LLVM IR of all handlers; None if this build of PyTorch or Python, or this processor, is not
-    supported."""
+    """Return the LLVM IR of all handlers; None if this build of PyTorch or Python is not supported, or this platform is
+    not Linux on x86-64."""
     objects, class_offset = tensor_objects(), object_class_offset()
     if objects is None or class_offset is None or sys.platform != "linux" or platform.machine() != "x86_64":
         return None

@@ -10,8 +10,6 @@ A handler is a function ``ptr (ptr %frame, ptr %insn)`` in LLVM IR. These macros
     leave             the interpreter takes over before this instruction
     leave after       the interpreter takes over after it
     lock              take the GIL, if it is not held: what follows uses CPython
-
-and ``{word(FIELD)}`` in a ``getelementptr`` is the number of a field of the frame.
 """
 
 from __future__ import annotations

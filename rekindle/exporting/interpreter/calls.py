@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import SymInt
+
 from rekindle.errors import ExportProblem
+from rekindle.exporting.interpreter.values import with_items
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.calling import has_late_hooks
 from rekindle.program.modules.module import ScriptModule
@@ -26,7 +31,8 @@ class Hooks:
 
 
 def hooks_of(module: ScriptModule) -> Hooks:
-    """Return the compiled hooks of a module. If it has hooks that were registered later, a problem is in the result."""
+    """Return the compiled hooks of a module. If it or a submodule has hooks that were registered later, the result has
+    a problem for each such module."""
     type = module.script_type
     compiled = len(type.pre_hooks) + len(type.hooks)
     problems = problems_of_parts(module)
@@ -100,13 +106,36 @@ class EntryCall:
 
 
 def _as_argument(value: Any, type: Any) -> Any:
-    """Convert an argument to what the program receives: an int to a float where one is declared, lists and tuples to
-    new lists where a list is declared. Other values are returned unchanged."""
-    kind = type.kind
-    if kind == "OptionalType" and value is not None:
-        return _as_argument(value, type.element)
-    if kind == "FloatType" and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind == "ListType" and isinstance(value, (list, tuple)):
-        return [_as_argument(item, type.element) for item in value]
+    """Convert an argument to what the program receives: a number to the declared kind, also within tuples, lists and
+    dicts, and a list or tuple to a new list where a list is declared. Other values are returned unchanged."""
+    if type.kind == "OptionalType":
+        return None if value is None else _as_argument(value, type.element)
+    if isinstance(value, (bool, int, float)):
+        return _as_number(value, [each.kind for each in type.contained] if type.kind == "UnionType" else [type.kind])
+    match type.kind:
+        case "FloatType" if isinstance(value, SymInt):
+            return torch.sym_float(value)
+        case "ListType" if isinstance(value, (list, tuple)):
+            return [_as_argument(item, type.element) for item in value]
+        case "TupleType" if isinstance(value, (list, tuple)):
+            items = [_as_argument(item, element) for item, element in zip(value, type.contained, strict=True)]
+            return with_items(value, items) if isinstance(value, tuple) else tuple(items)
+        case "DictType" if isinstance(value, dict):
+            made = copy.copy(value)
+            made.clear()
+            made.update((_as_argument(key, type.key), _as_argument(item, type.value)) for key, item in value.items())
+            return made
     return value
+
+
+def _as_number(value: bool | int | float, kinds: Sequence[str]) -> Any:
+    """Convert a number to the first of the declared ``kinds``, in the order int, float, complex, that can represent
+    numbers of its kind; return it unchanged if its own kind is declared, or none can."""
+    own = {bool: "BoolType", int: "IntType", float: "FloatType"}.get(type(value))
+    if own in kinds:
+        return value
+    if "IntType" in kinds and isinstance(value, int):
+        return int(value)
+    if "FloatType" in kinds:
+        return float(value)
+    return complex(value) if "ComplexType" in kinds else value

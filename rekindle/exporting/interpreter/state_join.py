@@ -27,6 +27,7 @@ from rekindle.exporting.interpreter.values import (
     full,
     is_known,
     is_rows,
+    is_same_number,
     kind_of,
     leaf_key,
     number_as_tensor,
@@ -134,7 +135,8 @@ class JoinedState:
     slots: list[PhiInfo] = field(default_factory=list)
 
     def signature(self) -> object:
-        """Return a key that is equal for templates with the same slots at the same positions."""
+        """Return a key that is equal for templates with the same slots, and the same unchanged values, at each
+        position."""
         return ([_text(v) for v in self.values], [(id(c), _text(m)) for c, m in self.heap])
 
     def leaves_of(self, world: AbstractState) -> list[Any]:
@@ -334,7 +336,7 @@ class _StateJoiner:
             if origin is not None and origin is other:
                 return Unchanged(UnbackedScalar(a.kind, origin))
         if is_known(a) and is_known(b):
-            if a == b or (a != a and b != b):
+            if is_same_number(a, b):
                 return Unchanged(a)
             if self.is_strict and (not self.late_is_fine or kind_of(a) == "bool"):
                 raise JoinError(f"{describe(a)} here and {describe(b)} there")
@@ -427,6 +429,8 @@ def _equal(a: Any, b: Any) -> bool:
         return a.kind == b.kind and a.tensor is b.tensor
     if isinstance(a, (SymInt, SymFloat, SymBool)) or isinstance(b, (SymInt, SymFloat, SymBool)):
         return type(a) is type(b) and _same_leaf(a, b)
+    if isinstance(a, float) and isinstance(b, float):
+        return is_same_number(a, b)
     try:
         return type(a) is type(b) and bool(a == b)
     except Exception:  # what the program holds may compare in any way

@@ -12,6 +12,7 @@ Future                                 a :class:`CompletedFuture` one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -49,7 +50,7 @@ class UnbackedScalar:
     @property
     def number(self) -> Any:
         """The number as a symbol. The exported program reads it from the tensor, or computes it from other such
-        numbers; it asserts that a number with a ``limit`` is from 0 to ``limit`` - 1."""
+        numbers; it asserts that a number with a ``limit`` is not negative, and below the limit if that is above 0."""
         if self._number is None:
             self._number = number = self._read() if self.symbol is None else self.symbol()
             if self.limit is not None:
@@ -144,6 +145,13 @@ def has_rows(value: Any) -> bool:
 def is_known(value: Any) -> bool:
     """Return whether the value of a number is known during the export."""
     return not isinstance(value, (UnbackedScalar, *SYMBOLS))
+
+
+def is_same_number(a: Any, b: Any) -> bool:
+    """Return whether two known numbers of one kind are the same: NaN is the same as NaN, and 0.0 is not -0.0."""
+    if isinstance(a, float) and isinstance(b, float):
+        return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
+    return bool(a == b)
 
 
 def number_as_tensor(value: Any) -> Tensor:

@@ -94,8 +94,8 @@ def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def filled(overload: Any, args: Sequence[Any]) -> tuple[Sequence[Any], Tensor] | None:
-    """Return the arguments of ``zeros``, and a tensor that holds ``n``, for ``full(size, n)`` with an unbacked ``n``;
-    None for other calls."""
+    """Return the arguments of ``full(size, n)``, or a call like it, with 0 in place of an unbacked ``n``, and the
+    tensor that holds ``n``, with which the result is to be filled. Return None for other calls."""
     if overload._schema.name not in _FILLS or not isinstance(args[1], UnbackedScalar):
         return None
     value = args[1]

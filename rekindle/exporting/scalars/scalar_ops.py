@@ -90,7 +90,11 @@ def number_of_tensor(tensor: Tensor, kind: str) -> Any:
 
 
 def element_of(tensor: Tensor) -> Any:
-    """Return ``tensor.item()`` as an unbacked scalar. A complex number is that of the example."""
+    """Return ``tensor.item()`` as an unbacked scalar; of a complex tensor, its number.
+
+    Raises:
+        NotImplementedError: ``tensor`` is complex, and a FakeTensor, of which the number is unknown.
+    """
     if tensor.dtype == torch.bool:
         return truth_of(tensor)
     if tensor.is_complex():

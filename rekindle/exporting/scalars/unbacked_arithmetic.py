@@ -107,8 +107,8 @@ def unbacked_arithmetic(kind: str, a: Any, b: Any) -> Any:
 
 
 def _operand(value: Any, common: str) -> Any:
-    """Return an unbacked number, or a symbol other than an int among ints, as a tensor of the common dtype of both
-    operands; other numbers unchanged, except a bool, which is returned as an int."""
+    """Return an unbacked number or a symbol as a tensor of the common dtype of both operands; an int symbol among ints
+    unchanged, as known numbers are, except a bool, which is returned as an int."""
     if is_known(value):
         return int(value) if isinstance(value, bool) else value
     if isinstance(value, SymInt) and common == "int":

@@ -42,7 +42,7 @@ def _all(conditions: Sequence[Tensor]) -> Tensor:
 
 
 def _is_in_domain(result: Tensor, operands: Sequence[Tensor]) -> Tensor:
-    """Return whether the result is a number, unless an operand is not, and finite, unless an operand is not."""
+    """Return whether the result is finite, or infinite as an operand is, or an operand is NaN."""
     from_infinity = [
         _aten.logical_and.default(_aten.isinf.default(result), _any([_aten.isinf.default(each) for each in operands]))
     ]
@@ -50,7 +50,7 @@ def _is_in_domain(result: Tensor, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _is_finite(result: Tensor, operands: Sequence[Tensor]) -> Tensor:
-    """Return whether the result is finite, unless an operand is not."""
+    """Return whether the result is finite, or an operand is not."""
     is_infinite = [_aten.logical_not.default(_aten.isfinite.default(each)) for each in operands]
     return _any([_aten.isfinite.default(result), *is_infinite])
 
@@ -105,9 +105,21 @@ def _on_tensors(
     return run
 
 
+def _smaller(a: Tensor, b: Tensor) -> Tensor:
+    """Return ``min(a, b)`` as Python does: ``a`` unless ``b`` is less, so that a NaN is not always the result."""
+    found: Tensor = _aten.where.self(_aten.lt.Tensor(b, a), b, a)
+    return found
+
+
+def _larger(a: Tensor, b: Tensor) -> Tensor:
+    """Return ``max(a, b)`` as Python does: ``a`` unless ``b`` is greater."""
+    found: Tensor = _aten.where.self(_aten.gt.Tensor(b, a), b, a)
+    return found
+
+
 def as_int64(number: Tensor) -> Tensor:
-    """Return a float without its fraction. It asserts in the exported program that 64 bits can hold the integer, as
-    they cannot hold infinity and NaN, of which Python makes no integer either."""
+    """Convert a tensor of a floating dtype to int64, towards zero. Emit an assertion that 64 bits can hold the integer,
+    which fails for infinity and NaN too."""
     wide = number if number.dtype in (torch.float32, torch.float64) else _aten.to.dtype(number, torch.float32)
     is_fine, message = _INTEGER
     _aten._assert_async.msg(is_fine(wide, []), message)
@@ -133,8 +145,8 @@ for _kind in ("int", "float", "int_float", "float_int"):
     if _kind != "int":
         _FORMS[f"aten::floordiv.{_kind}"] = _on_tensors(_aten.floor_divide.default, "float", "float", _RANGE)
         _FORMS[f"aten::remainder.{_kind}"] = _on_tensors(_aten.remainder.Tensor, "float", "float", _RANGE)
-        _FORMS[f"prim::min.{_kind}"] = _on_tensors(_aten.minimum.default, "float", "float")
-        _FORMS[f"prim::max.{_kind}"] = _on_tensors(_aten.maximum.default, "float", "float")
+        _FORMS[f"prim::min.{_kind}"] = _on_tensors(_smaller, "float", "float")
+        _FORMS[f"prim::max.{_kind}"] = _on_tensors(_larger, "float", "float")
 
 
 def form_of(name: str, args: Sequence[Any]) -> Callable[[Sequence[Any]], Any] | None:

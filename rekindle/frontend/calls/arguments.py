@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
-from rekindle.errors import Cause, CompileError, TypeMismatchError, UnsupportedError
+from rekindle.errors import Cause, CompileError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.literals import emit_item, is_open_ended, joined_list
 from rekindle.frontend.expressions.primaries import _holds_ints
@@ -80,11 +80,15 @@ def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue]
             found = _expanded(emitter, attribute.value)
         else:
             found = {attribute.name.name: emitter.emit_sugared(attribute.value)}
-        twice = next((name for name in found if name in named), None)
-        if twice is not None:
-            raise TypeMismatchError(f"the keyword argument '{twice}' is given twice", attribute.range)
+        _check_once(found, named, attribute.range)
         named.update(found)
     return args, named
+
+
+def _check_once(names: Iterable[str], known: Container[str | None], range: SourceRange) -> None:
+    twice = next((name for name in names if name in known), None)
+    if twice is not None:
+        raise TypeMismatchError(f"the keyword argument '{twice}' is given twice", range)
 
 
 def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
@@ -110,14 +114,24 @@ def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
 
 
 def emit_keywords(emitter: Emitter, attributes: Sequence[Attribute]) -> list[NamedValue]:
+    """Emit keyword arguments, and return their values.
+
+    Raises:
+        TypeMismatchError: an argument is passed twice by name.
+        CompileError: an argument cannot be compiled. Errors in the arguments after it are recorded too.
+    """
     arguments: list[NamedValue] = []
     for index, item in enumerate(attributes):
+        known = [argument.name for argument in arguments]
         if item.is_expansion:
+            expanded = _expanded(emitter, item.value)
+            _check_once(expanded, known, item.range)
             arguments += [
                 NamedValue(value.as_value(item.range, emitter.graph), range=item.range, name=name)
-                for name, value in _expanded(emitter, item.value).items()
+                for name, value in expanded.items()
             ]
             continue
+        _check_once([item.name.name], known, item.range)
         try:
             value = emitter.emit_expression(item.value)
         except CompileError as error:

@@ -172,9 +172,9 @@ def _enumerate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue
         if item.name.name != "start" or start is not None:
             raise UnsupportedError(f"enumerate takes no keyword argument '{item.name.name}' here", item.range)
         start = item.value
-    bounds = [] if start is None else [emitter.emit_expression(start)]
-    bounds.append(emitter.literal(MAX_TRIP_COUNT, call.range))
+    end = emitter.literal(MAX_TRIP_COUNT, call.range)
     iterator = elements_of(emitter, inputs[0])
+    bounds = [end] if start is None else [emitter.emit_expression(start), end]
     counter = RangeValue(call.range, emitter.graph, bounds, iterator.static_length if iterator.must_unroll else None)
     return IterableTree(call.range, emitter.graph, [counter, iterator])
 

@@ -9,11 +9,11 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.calls.arguments import emit_sugared_args
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.primaries import call_builtin, from_library
-from rekindle.frontend.python.builtins import literal_text
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.loops import list_of
 from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
 from rekindle.frontend.sugared_values.functions import SugaredFunction
+from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, STRING, DictType, ListType, Type, is_open_number, without_none
@@ -76,9 +76,8 @@ def _counter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     made = emitter.insert_node("prim::DictConstruct", call.range, [], [DictType(key, counts, "Counter")]).output
     if source is not None:
         count(emitter, call.range, made, source)
-    for name, value in kwargs.items():
-        item = literal_text(emitter, name, call.range)
-        call_builtin(emitter, "aten::_set_item", call.range, made, item, value.as_value(call.range, emitter.graph))
+    if kwargs:
+        count(emitter, call.range, made, SimpleValue(KeywordArguments(kwargs).as_value(call.range, emitter.graph)))
     return SimpleValue(made)
 
 

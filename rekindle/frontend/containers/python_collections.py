@@ -9,6 +9,7 @@ from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.calls.insertion import constant_int, has_empty
 from rekindle.frontend.calls.special_calls import emit_dict_call
 from rekindle.frontend.containers.default_factories import number_of_factory
+from rekindle.frontend.containers.number_containers import join_known, made_as
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.primaries import from_library
 from rekindle.frontend.inference.type_inference import LIST
@@ -167,7 +168,37 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
     filled = emit_dict_call(emitter, Apply.create(call.range, call.callee, given, call.attributes), None)
     found = filled.as_value(call.range, emitter.graph)
     assert isinstance(found.type, DictType)
-    return SimpleValue(found.set_type(DictType(found.type.key, found.type.value, name)))
+    return SimpleValue(_with_defaults(emitter, found, type, name, call.range))
+
+
+def _with_defaults(emitter: Emitter, filled: Value, default: Type, name: str, range: SourceRange) -> Value:
+    """Return the new dict ``filled`` as a defaultdict, the dict type ``name``, whose factory creates values of the type
+    ``default``.
+
+    Raises:
+        TypeMismatchError: the items of the dict have another type.
+    """
+    type = filled.type
+    assert isinstance(type, DictType)
+    joined = join_known(type, DictType(type.key, default)) or type
+    assert isinstance(joined, DictType)
+    if default == INT and is_open_number(joined.value):
+        filled = made_as(filled, joined, emitter.graph, range)
+    elif default != type.value and not _differs_in_elements(default, type.value):
+        raise TypeMismatchError(
+            f"the items of this defaultdict are {type.value.annotation}, and its default values {default.annotation}",
+            range,
+            hint="convert the items first, or use a dict and setdefault",
+        )
+    assert isinstance(filled.type, DictType)
+    return filled.set_type(DictType(type.key, filled.type.value, name))
+
+
+def _differs_in_elements(one: Type, other: Type) -> bool:
+    """Return whether both types are lists or dicts of one Python class. The types of their elements may differ."""
+    if not isinstance(one, (ListType, DictType)) or not isinstance(other, (ListType, DictType)):
+        return False
+    return one.kind == other.kind and one.python == other.python
 
 
 def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:

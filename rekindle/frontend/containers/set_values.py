@@ -204,13 +204,14 @@ def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
     text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
     if not isinstance(text, str) or "!r" not in text:
         return
-    made, place = "", 0
+    made, count = "", 0
     for before, field, spec, conversion in Formatter().parse(text):
         made += before.replace("{", "{{").replace("}", "}}")
         if field is None:
             continue
-        place += 1
-        said = "" if conversion is None or (conversion == "r" and place == index) else f"!{conversion}"
+        place = int(field) if field.isdigit() else count
+        count += (not field) + (spec or "").count("{}")
+        said = "" if conversion is None or (conversion == "r" and place == index - 1) else f"!{conversion}"
         made += "{" + field + said + (f":{spec}" if spec else "") + "}"
     args[0] = NamedValue(graph.insert_constant(made, range=args[0].range), range=args[0].range)
 

@@ -33,7 +33,17 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
-from rekindle.syntax.views import Const, DictLiteral, Expansion, Expr, ListLiteral, Starred, StringLiteral, TupleLiteral
+from rekindle.syntax.views import (
+    Const,
+    DictLiteral,
+    Expansion,
+    Expr,
+    ListLiteral,
+    Select,
+    Starred,
+    StringLiteral,
+    TupleLiteral,
+)
 
 
 def emit_const(emitter: Emitter, expr: Expr, hint: Type | None) -> Value:
@@ -148,8 +158,27 @@ def emit_tuple(emitter: Emitter, expr: Expr, hint: Type | None) -> SugaredValue:
 
 
 def emit_dict(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> SugaredValue:
-    table = table_of_functions(DictLiteral(expr.tree), emitter.emit_sugared)
-    return SimpleValue(_dict_of_values(emitter, expr, hint)) if table is None else table
+    """Emit a dict literal: a table of functions, or a value. The table emits the first value to see which of the two it
+    is; it is emitted once."""
+    literal = DictLiteral(expr.tree)
+    emitted: dict[int, SugaredValue] = {}
+
+    def emit(item: Expr) -> SugaredValue:
+        found = emitted[id(item.tree)] = emitter.emit_sugared(item)
+        return found
+
+    table = table_of_functions(literal, emit)
+    if table is not None:
+        return table
+    first = literal.values[0] if emitted else None
+    if first is None or first.tree.kind != Select.KIND or id(first.tree) in emitter.shared:
+        return SimpleValue(_dict_of_values(emitter, expr, hint))
+    value = emitted[id(first.tree)].as_value(first.range, emitter.graph)
+    emitter.shared[id(first.tree)] = emitter.as_scalar(value)
+    try:
+        return SimpleValue(_dict_of_values(emitter, expr, hint))
+    finally:
+        del emitter.shared[id(first.tree)]
 
 
 def _dict_of_values(emitter: Emitter, expr: Expr, hint: Type | None) -> Value:

@@ -130,15 +130,8 @@ def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange
 def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool = False) -> Iterator[list[Tree]]:
     """Emit the indices before the ``with`` block, and yield their trees; emitting them within the block returns the
     same values. Variables and literals are left out; variables are included if ``is_complete``."""
-    parts: list[Expr | None] = []
-    for index in indices:
-        if index.tree.kind == SliceExpr.KIND:
-            slice = SliceExpr(index.tree)
-            parts += [slice.start, slice.stop, slice.step]
-        else:
-            parts.append(index)
     left_out = _EFFECTLESS - {Var.KIND} if is_complete else _EFFECTLESS
-    trees = [part.tree for part in parts if part is not None and part.tree.kind not in left_out]
+    trees = [part.tree for part in _parts(indices) if part.tree.kind not in left_out]
     trees = [tree for tree in trees if id(tree) not in emitter.shared]
     try:
         for tree in trees:
@@ -148,6 +141,18 @@ def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool =
     finally:
         for tree in trees:
             emitter.shared.pop(id(tree), None)
+
+
+def _parts(indices: Sequence[Expr]) -> list[Expr]:
+    """Return the expressions in indices: the bounds of slices, and other indices themselves."""
+    parts: list[Expr | None] = []
+    for index in indices:
+        if index.tree.kind == SliceExpr.KIND:
+            slice = SliceExpr(index.tree)
+            parts += [slice.start, slice.stop, slice.step]
+        else:
+            parts.append(index)
+    return [part for part in parts if part is not None]
 
 
 def _item_of(
@@ -205,7 +210,7 @@ def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None
     ``start:stop``. For ``base`` a dict or an object they are one key, possibly a tuple.
 
     Raises:
-        UnsupportedError: an index ``*t`` is not a name.
+        UnsupportedError: ``t`` of an index ``*t`` is neither a name nor an attribute.
     """
     indices = subscript.indices
     if base is not None and isinstance(without_none(base.type), (DictType, ClassType)) and len(indices) > 1:
@@ -220,7 +225,7 @@ def _unstarred(emitter: Emitter, index: Expr) -> list[Expr]:
     it is.
 
     Raises:
-        UnsupportedError: the tuple is not a name.
+        UnsupportedError: the tuple is neither a name nor an attribute.
     """
     if index.tree.kind != Starred.KIND:
         return [index]
@@ -336,6 +341,8 @@ def _constant_slice(emitter: Emitter, expr: SliceExpr) -> slice:
                 cause=Cause.DYNAMIC_BEHAVIOUR,
             )
         parts.append(number)
+    if parts[-1] == 0:
+        raise TypeMismatchError("slice step cannot be zero", expr.range)
     return slice(*parts)
 
 
@@ -351,6 +358,19 @@ def _index_tensor(emitter: Emitter, range: SourceRange, value: Value, indices: S
 
 
 def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
+    """Emit the indices as :func:`_slice_and_select` does. If several contain calls, all are evaluated before, from left
+    to right, since the calls may have effects."""
+    if sum(_contains_call(part) for part in _parts(indices)) < 2:
+        return _slice_and_select(emitter, range, value, indices)
+    with _evaluated(emitter, indices):
+        return _slice_and_select(emitter, range, value, indices)
+
+
+def _contains_call(expr: Expr) -> bool:
+    return any(tree.kind == Apply.KIND for tree in expr.tree.walk())
+
+
+def _slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
     """Emit the indices that create views: ints, slices and None. Return the view, and the Tensors that index it.
 
     Raises:

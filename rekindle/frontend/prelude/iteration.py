@@ -95,14 +95,24 @@ def repeat(x, times: int):
     return [x for _ in range(times)]
 
 
-def islice_stop(xs, stop: int):
-    return xs[:stop]
-
-
-def islice(xs, start: Optional[int], stop: Optional[int], step: int = 1):
-    if (start is not None and start < 0) or (stop is not None and stop < 0) or step < 1:
+def check_islice(start: Optional[int], stop: Optional[int], step: int, only_stop: bool) -> None:
+    if (start is not None and start < 0) or (stop is not None and stop < 0):
+        if only_stop:
+            raise ValueError("Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if step < 1:
+        raise ValueError("Step for islice() must be a positive integer or None.")
+
+
+def islice(xs, start: Optional[int], stop: Optional[int], step: int):
     return xs[start:stop:step]
+
+
+def counted(start, step, index: int):
+    number = start
+    for _ in range(index):
+        number = number + step
+    return number
 
 
 def transposed(rows):

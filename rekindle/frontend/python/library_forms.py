@@ -7,6 +7,7 @@ iterable. These and infinite ones are computed by the loop that iterates over th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
@@ -60,11 +61,12 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
     return SimpleValue(list_from(emitter, item, range))
 
 
-def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """Emit the arguments of a call, and return them by name, for a Python function with the parameters ``names``.
+def _bound(emitter: Emitter, call: Apply, *names: str, required: int = 0) -> dict[str, SugaredValue]:
+    """Emit the arguments of a call, and return them by name, for a Python function with the parameters ``names``, of
+    which the first ``required`` have no default.
 
     Raises:
-        TypeMismatchError: there are more positional arguments than parameters.
+        TypeMismatchError: there are more positional arguments than parameters, or a required one is missing.
         UnsupportedError: a keyword argument has another name, or that of a positional one.
     """
     args, kwargs = emit_sugared_args(emitter, call)
@@ -77,6 +79,9 @@ def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue
         if name not in names or name in found:
             raise UnsupportedError(f"{call.callee.range.text} takes no keyword argument '{name}' here", call.range)
         found[name] = value
+    missing = next((name for name in names[:required] if name not in found), None)
+    if missing is not None:
+        raise TypeMismatchError(f"{call.callee.range.text} needs an argument for '{missing}'", call.range)
     return found
 
 
@@ -120,7 +125,7 @@ def _library(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _accumulate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    given = _bound(emitter, call, "iterable", "func", "initial")
+    given = _bound(emitter, call, "iterable", "func", "initial", required=1)
     xs = _as_list(emitter, given["iterable"], call.range)
     function = given.get("func")
     if function is None or _is_none(function):
@@ -158,9 +163,7 @@ def _combinations(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVa
         TypeMismatchError: the iterable is missing.
         UnsupportedError: the length is less than 1, or not a constant.
     """
-    given = _bound(emitter, call, "iterable", "r")
-    if "iterable" not in given:
-        raise TypeMismatchError(f"{call.callee.range.text} takes an iterable", call.range)
+    given = _bound(emitter, call, "iterable", "r", required=1)
     count = _number(emitter, call, given.get("r"), "the second argument")
     if count < 1:
         raise UnsupportedError(f"{call.callee.range.text} takes at least one at a time here", call.range)
@@ -175,7 +178,7 @@ def _count(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
         given[name].as_value(call.range, emitter.graph) if name in given else emitter.literal(default, call.range)
         for name, default in (("start", 0), ("step", 1))
     )
-    return CountValue(start, step)
+    return CountValue(start, step, partial(_call_library, emitter, call, "counted"))
 
 
 def _cycle(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
@@ -184,7 +187,7 @@ def _cycle(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _repeat(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    given = _bound(emitter, call, "object", "times")
+    given = _bound(emitter, call, "object", "times", required=1)
     if "times" in given:
         return _call_library(emitter, call, "repeat", given["object"], given["times"])
     return RepeatValue(given["object"])
@@ -199,6 +202,8 @@ def _islice(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     step: SugaredValue = bounds[2] if len(bounds) == 3 else nothing
     if _is_none(step):
         step = SimpleValue(emitter.literal(1, call.range))
+    only_stop = SimpleValue(emitter.graph.insert_constant(len(bounds) == 1, range=call.range))
+    _call_library(emitter, call, "check_islice", start, stop, step, only_stop)
     if not isinstance(source, _LAZY) or source.must_unroll:
         return _call_library(emitter, call, "islice", _as_list(emitter, source, call.range), start, stop, step)
     if _is_none(start):
@@ -225,8 +230,9 @@ def _filterfalse(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _compress(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    given = _bound(emitter, call, "data", "selectors")
-    return _call_library(emitter, call, "compress", *(_as_list(emitter, item, call.range) for item in given.values()))
+    given = _bound(emitter, call, "data", "selectors", required=2)
+    lists = {name: _as_list(emitter, item, call.range) for name, item in given.items()}
+    return _call_library(emitter, call, "compress", lists["data"], lists["selectors"])
 
 
 def _zip_longest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
@@ -240,7 +246,7 @@ def _zip_longest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 def _groupby(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """Emit ``itertools.groupby`` as a list of pairs of a key and the list of its elements."""
-    given = _bound(emitter, call, "iterable", "key")
+    given = _bound(emitter, call, "iterable", "key", required=1)
     xs = list_from(emitter, given["iterable"], call.range)
     key = given.get("key")
     keys = keys_of(emitter, xs, None if key is None or _is_none(key) else key, call.range)
@@ -248,14 +254,14 @@ def _groupby(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _tee(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    given = _bound(emitter, call, "iterable", "n")
+    given = _bound(emitter, call, "iterable", "n", required=1)
     times = _number(emitter, call, given["n"], "'n'") if "n" in given else 2
     return SugaredTuple([_as_list(emitter, given["iterable"], call.range)] * times)
 
 
 def _prod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """Emit ``math.prod(xs, start=…)``."""
-    given = _bound(emitter, call, "iterable", "start")
+    given = _bound(emitter, call, "iterable", "start", required=1)
     xs = _as_list(emitter, given["iterable"], call.range)
     if "start" in given:
         return _call_library(emitter, call, "prod_from", xs, given["start"])

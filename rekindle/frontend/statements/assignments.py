@@ -78,6 +78,7 @@ from rekindle.syntax.views import (
     AugAssign,
     BinOp,
     Expr,
+    GeneratorExpr,
     Lambda,
     ListLiteral,
     Select,
@@ -172,12 +173,14 @@ def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value
 
 
 def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequence[Expr]) -> None:
-    """Emit ``xs, n = [], 0``: the type of each variable is inferred from its uses, as for separate assignments."""
+    """Emit ``xs, n = [], 0``: the type of each variable is inferred from its uses, as for separate assignments. An
+    iterator is assigned as by one, too."""
     found: list[tuple[Expr, Expr, FirstAssignment | None, Type | None, SugaredValue]] = []
     for target, value in zip(targets, values, strict=True):
         origin = origin_of_value(value.tree, value)
         type = None if origin is None else _first_type(emitter, origin, target, value)
-        found.append((target, value, origin, type, emitter.emit_sugared(value, 1, type)))
+        sugared = _kept(emitter, target, value) or emitter.emit_sugared(value, 1, type)
+        found.append((target, value, origin, type, sugared))
     for target, value, origin, type, sugared in found:
         _assign_as(emitter, target, sugared, type, value.range)
         if origin is not None:
@@ -258,7 +261,8 @@ def _assign_one(emitter: Emitter, statement: Assign, target: Expr, value: Expr) 
         items = _items(target)
         starred = _check_targets(items, target.range)
         values = TupleLiteral(value.tree).items if value.tree.kind == TupleLiteral.KIND else []
-        if len(values) == len(items) and all(map(_is_variable, items)) and any(map(kind_of_origin, values)):
+        is_apart = any(kind_of_origin(item) is not None or _may_be_iterator(item) for item in values)
+        if len(values) == len(items) and all(map(_is_variable, items)) and is_apart:
             _assign_side_by_side(emitter, items, values)
             return
         found = emitter.emit_sugared(value, len(items) - starred)
@@ -309,11 +313,19 @@ def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
     return None if call is None else _kept_call(emitter, name, call)
 
 
+def _may_be_iterator(value: Expr) -> bool:
+    """Return whether ``value`` has the form of an expression for which :func:`_kept` has a sugared value."""
+    if value.tree.kind != Apply.KIND:
+        return value.tree.kind == GeneratorExpr.KIND
+    called = dotted_name(Apply(value.tree).callee)
+    return called is not None and called.rpartition(".")[2] in _ITERATOR_NAMES
+
+
 def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
     """Return a sugared value for an iterator of ``itertools`` that is assigned to a variable, such as ``pairs =
     itertools.product(xs, ys)``; None for calls of other functions. The arguments are emitted now."""
     called = dotted_name(call.callee)
-    if called is None or ("." in called and called.rpartition(".")[2] not in {*ITERTOOLS, "from_iterable"}):
+    if called is None or ("." in called and called.rpartition(".")[2] not in _ITERATOR_NAMES):
         return None
     form = emitter.emit_sugared(call.callee)
     if not isinstance(form, SpecialForm) or form.name not in ITERTOOLS:
@@ -591,6 +603,9 @@ def _wanted(current: Value) -> Type | None:
     """Return the type for a literal that is added to ``current``, if that is a list; else None."""
     return current.type if isinstance(current.type, ListType) else None
 
+
+_ITERATOR_NAMES: Final = frozenset({*LAZY, *ITERATORS, *ITERTOOLS, "from_iterable"})
+"""Names, without their modules, of functions that return iterators."""
 
 _SAME_LATER: Final = frozenset({"const", "true", "false", "none", StringLiteral.KIND, Lambda.KIND})
 """Kinds of expressions whose value does not depend on when they are evaluated."""

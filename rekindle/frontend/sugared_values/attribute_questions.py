@@ -34,7 +34,7 @@ _CLASSES: Final[dict[str, type]] = {
     "StringType": str,
     "NoneType": type(None),
     "TupleType": tuple,
-    "DeviceType": torch.device,
+    "DeviceObjType": torch.device,
 }
 
 

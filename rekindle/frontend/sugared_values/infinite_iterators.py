@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
@@ -11,7 +11,7 @@ from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import Type
+from rekindle.ir.types import INT, Type
 
 
 def _insert(range: SourceRange, graph: Graph, kind: str, *values: Value) -> Value:
@@ -40,15 +40,19 @@ class InfiniteIterator(IterableValue):
 
 
 class CountValue(InfiniteIterator):
-    """``itertools.count(start, step)``"""
+    """``itertools.count(start, step)``. ``add_up`` emits the addition of ``step`` to ``start`` once for each iteration.
+    Python adds numbers other than ints in this way, so that their sums are rounded as often."""
 
     name = "count"
 
-    def __init__(self, start: Value, step: Value) -> None:
+    def __init__(self, start: Value, step: Value, add_up: Callable[..., SugaredValue]) -> None:
         self.start = start
         self.step = step
+        self.add_up = add_up
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        if self.start.type != INT or self.step.type != INT:
+            return self.add_up(*map(SimpleValue, (self.start, self.step, index)))
         passed = _insert(range, graph, "aten::mul", self.step, index)
         return SimpleValue(_insert(range, graph, "aten::add", self.start, passed))
 

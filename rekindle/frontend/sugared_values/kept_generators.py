@@ -154,8 +154,8 @@ ITERTOOLS: Final = frozenset(
     {
         *("accumulate", "chain", "chain_from_iterable", "product", "combinations", "combinations_with_replacement"),
         *("permutations", "islice", "pairwise", "repeat", "takewhile", "dropwhile", "compress", "filterfalse"),
-        *("groupby", "starmap", "zip_longest"),
+        *("groupby", "starmap", "zip_longest", "count", "cycle"),
     }
 )
-"""Special forms of ``itertools`` whose results can be iterated over only once. ``count`` and ``cycle`` are excluded,
-since they have no end: a later loop can continue with them."""
+"""Special forms of ``itertools`` whose results can be iterated over only once. In Python a later loop over a ``count``
+or a ``cycle`` continues where an earlier one has ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -629,15 +630,17 @@ class BuiltinFunction(SugaredValue):
         return f"the operator '{self.kind}'"
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
-        kind, preferred = self.kind, self.preferred
+        key = (type(self), self.kind, tuple(self.preferred))
         if self.self_value is None:
-            return FlattenedValue((type(self), kind, tuple(preferred)), (), lambda values, emitter: self)
+            return FlattenedValue(key, (), lambda values, emitter: self)
         itself = self.self_value.materialize(graph)
-        return FlattenedValue(
-            (type(self), kind, itself.type),
-            (itself,),
-            lambda values, emitter: BuiltinFunction(kind, NamedValue(values[0], range=range), preferred),
-        )
+
+        def unflatten(values: Sequence[Value], emitter: object) -> SugaredValue:
+            method = copy(self)
+            method.self_value = NamedValue(values[0], range=range)
+            return method
+
+        return FlattenedValue((*key, itself.type), (itself,), unflatten)
 
     def call(self, call: CallSite) -> SugaredValue:
         kind, itself = self.kind, self.self_value

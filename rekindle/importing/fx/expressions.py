@@ -143,7 +143,6 @@ def guard_value(reader: FxImporter, tree: ast.expr, names: Mapping[str, Value]) 
     raise Unreadable(f"{ast.unparse(tree)} is not known")
 
 
-_SIZES: Final = ("size", "stride")
 _PYTHON: Final = {"max": "prim::max", "min": "prim::min"}
 _ROUNDING: Final = {"floor": "aten::floor", "ceil": "aten::ceil", "isnan": "aten::isnan"}
 

@@ -413,6 +413,7 @@ zeros_like                               linear_cost
 archive::str                             inspects_elements
 autodiff::added                          inspects_elements
 autodiff::dtype_of                       reads_dtype total
+autodiff::head_size                      reads_sizes
 autodiff::matmul_other                   library
 autodiff::matmul_self                    library
 autodiff::size_unless_equal              reads_sizes

@@ -24,8 +24,8 @@ from rekindle.rewriting.node_rules import NodeRules, RewriteSite, apply_node_rul
 
 
 def _unpacked_chunk(at: RewriteSite) -> bool:
-    """Replace ``aten::chunk``, with constant options and a list that is only unpacked, by ``prim::ConstantChunk``.
-    Return whether that was done."""
+    """Replace ``aten::chunk`` with constant options, whose list is only unpacked, directly after and into as many
+    values as chunks, by ``prim::ConstantChunk``. Return whether that was done."""
     unpack, chunk = at.node, at.node.input.node
     if chunk.kind != "aten::chunk" or len(chunk.output.uses) != 1 or not _directly_follows(unpack, chunk):
         return False

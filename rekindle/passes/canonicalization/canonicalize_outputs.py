@@ -65,7 +65,8 @@ class CanonicalizeOutputs:
 
 
 def _number(block: Block, positions: dict[Node, int]) -> None:
-    """Number the nodes in textual order, with the results of a block after its nodes."""
+    """Add the nodes of ``block`` and of its nested blocks to ``positions``, numbered in textual order. The return node
+    of a block follows its other nodes."""
     for node in block.nodes:
         positions[node] = len(positions)
         for inner in node.blocks:

@@ -16,13 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.rewriting.changes import may_change
-
-CallStack = tuple[tuple[str, SourceRange], ...]
-"""The functions that a node was inlined from, the outermost first, each with the place of its call."""
 
 
 @dataclass(slots=True)

@@ -74,7 +74,8 @@ class LowerGraph:
 
 def lower_graph(graph: Graph) -> list[str] | None:
     """Replace the module attributes that ``graph`` reads by new inputs, in place. Return their paths, such as
-    ``fc.weight``, in the order of the inputs; None if an input is still a module."""
+    ``fc.weight``, in the order of the inputs; None if an input is still a module, though others may have been
+    replaced."""
     lowering = LowerGraph()
     lowering.run(graph)
     return None if any(map(_is_module, graph.inputs)) else lowering.paths
@@ -85,8 +86,8 @@ def _is_module(value: Value) -> bool:
 
 
 def _reads_of(module: Value) -> dict[str, list[Node]] | None:
-    """Return the nodes that read attributes other than modules, by their paths; None if the module has any other
-    use."""
+    """Return the nodes that read attributes other than modules from ``module`` and its submodules, by their paths in
+    the order of the first reads; None if one of these modules has any other use."""
     found: dict[str, list[Node]] = {}
     pending = [(module, "")]
     while pending:

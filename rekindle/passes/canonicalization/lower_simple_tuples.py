@@ -54,8 +54,8 @@ class LowerSimpleTuples:
 
 
 def lower_tuple(node: Node) -> bool:
-    """Replace the elements that ``node`` reads from a tuple constructed in the graph by the original values, and a
-    slice by a new tuple of them. Return whether anything changed."""
+    """Replace the outputs of ``node``, which reads a tuple constructed in the graph, by the original values; those of a
+    slice by a new tuple of these. ``node`` stays, without uses. Return whether anything changed."""
     if node.kind not in ("prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"):
         return False
     whole, *_ = node.inputs

@@ -134,7 +134,8 @@ def _insert_check(map: Foldable) -> None:
 
 def _folded(node: Node, map: Foldable, aliases: AliasDb) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Return the weight and the bias, in float64, with which the map alone computes what the map and the normalization
-    compute together; None if they are not known at compile time, or not finite."""
+    compute together; None if they are not known at compile time or not finite, or if the parameters of the
+    normalization have another dtype, device or shape than one element for each channel of the map."""
     _, *parameters, _, _, eps, _ = node.inputs
     scale, shift, mean, variance = (fixed_tensor(value, aliases) for value in parameters)
     epsilon = value_of(eps.node) if is_constant(eps) else None

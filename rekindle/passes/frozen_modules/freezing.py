@@ -68,7 +68,8 @@ class Freezing:
 
 
 def _answer_class_tests(node: Node) -> None:
-    """Replace ``isinstance(self.weight, nn.Parameter)`` of a parameter by True: the constant is a plain tensor."""
+    """Replace tests whether the parameter that ``node`` reads is an ``nn.Parameter`` by True: the constant that
+    replaces it is a plain tensor."""
     type = node.input.type
     slot = type.attributes.get(node.get_string("name")) if isinstance(type, ClassType) else None
     if slot is None or slot.kind != "parameter":
@@ -110,8 +111,9 @@ def can_be_constant(value: Any) -> bool:
 
 
 def constant_type(value: Any, declared: Type) -> Type:
-    """Return the type of a constant that replaces an attribute declared as ``declared``: the declared type without
-    None, narrowed to the member of a union that ``value`` has, and to the metadata of a tensor."""
+    """Return the type of a constant that replaces an attribute declared as ``declared``: NoneType if ``value`` is None;
+    else the declared type without None, narrowed to the member of a union that ``value`` has, and to the metadata of a
+    tensor."""
     if value is None:
         return NONE
     type = without_none(declared)

@@ -149,8 +149,8 @@ def is_metadata_query(node: Node) -> bool:
 
 
 def _operands(node: Node) -> list[Value]:
-    """Return the inputs of ``node``, with the items of a list in place of the list: those that it was built of, or the
-    image that was split into them."""
+    """Return the inputs of ``node``. If the first one is a list, return those of the node that made it instead: the
+    items, or the image that was split."""
     maker = node.inputs[0].node if node.inputs else None
     if maker is not None and (maker.kind == "prim::ListConstruct" or maker.kind in _SPLITTING):
         return list(maker.inputs)
@@ -172,8 +172,8 @@ def _overwrites(use: Use) -> bool:
 
 
 def _overwrites_own_result(node: Node) -> bool:
-    """Return whether ``node`` overwrites the result of a packed operator, or of an operator that accepts any layout;
-    not a view. Both run equally often."""
+    """Return whether ``node`` overwrites in place the result of an operator of the same block that accepts any layout,
+    as packed operators do. Views do not count as such results."""
     if not _is_in_place(node):
         return False
     maker = node.inputs[0].node

@@ -164,7 +164,8 @@ def has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
 
 
 def _ints(value: Value) -> list[int] | None:
-    """Return the items of a list of two constant ints, of a list of one that int twice; None for another value."""
+    """Return the two items of a constant list of two ints, or the item of a list of one, twice; None for another
+    value."""
     known = constant_ints(value) or []
     return known * 2 if len(known) == 1 else known if len(known) == 2 else None
 

@@ -72,8 +72,8 @@ class RoundWeights:
 
 
 def rounded_weights(weight: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the float32 numbers next to those of ``weight`` that ``dtype`` holds: for int8, multiples of the scale of
-    their row."""
+    """Return ``weight``, in its own dtype, rounded to numbers that ``dtype`` represents; for int8, to multiples of the
+    scale of each row."""
     if dtype is not torch.int8:
         return weight.to(dtype).to(weight.dtype)
     scales = row_scales(weight).reshape(-1, *[1] * (weight.dim() - 1))
@@ -86,5 +86,5 @@ def row_scales(weight: Tensor) -> Tensor:
 
 
 def as_int8(weight: Tensor, scales: Tensor) -> Tensor:
-    """Return the nearest int8 numbers of ``weight``; ``scales`` broadcast to it."""
+    """Return ``weight`` divided by ``scales``, which broadcast to it, rounded to int8; 0 where a scale is 0."""
     return (weight / torch.where(scales == 0, 1.0, scales)).round().to(torch.int8)

@@ -15,8 +15,10 @@
                                                               %y : Tensor = aten::select(%p, %zero, %t)
                                                               …
 
-One product of large matrices is faster than many of small ones. What moves may raise, and does so before the rest of
-the first iteration: the pass is for graphs that have completed for inputs of the same sizes.
+One product of large matrices is faster than many of small ones. If the loop selects along another dimension than the
+first, that dimension is moved to the front before the product: its parts are then contiguous, as separate products are.
+What moves may raise, and does so before the rest of the first iteration: the pass is for graphs that have completed for
+inputs of the same sizes.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ from rekindle.rewriting.changes import may_change
 _PRODUCTS: Final = {"aten::linear": "aten::linear", "aten::mm": "aten::matmul"}
 """Kinds of products, and of those that take many first factors at once."""
 _MIN_MATRIX: Final = 1 << 16
+"""Minimum number of elements of a matrix for batching to pay off: loading it takes longer than computing with it."""
 _MAX_ROWS: Final = 16
-"""The elements of a matrix, and the rows of a factor, between which loading the matrix takes longer than computing with
-it."""
+"""Number of rows of a first factor from which computing takes longer than loading the matrix."""
 
 
 @dataclass(slots=True)
@@ -158,10 +160,12 @@ class _Projection:
         then, otherwise = choice.add_block(), choice.add_block()
         with graph.inserting_at_end(then, like=product):
             rows = graph.insert("aten::narrow", [whole, dim, zero, count]) if self.is_in_order else whole
+            if constant_int(dim) != 0:
+                rows = graph.insert("aten::movedim", [rows, dim, zero])
             then.add_output(graph.insert(_PRODUCTS[product.kind], [rows, *factors]))
         otherwise.add_output(whole)
         with graph.inserting_before(product):
-            part = graph.insert("aten::select", [choice.output, dim, index])
+            part = graph.insert("aten::select", [choice.output, zero, index])
         part.set_type(product.output.type)
         product.replace_with(part)
 

@@ -73,7 +73,7 @@ class CanonicalizeModifiedLoops:
 
 
 def _is_modified(loop: Node) -> bool:
-    """Return whether the loop counts and has a condition."""
+    """Return whether the loop counts and has a condition that is not always true."""
     view = LoopView(loop)
     always = constant_bool(view.condition) is True and constant_bool(view.next_condition) is True
     return view.counts and not always

@@ -139,7 +139,8 @@ class _Motion:
 
 
 def _may_set(node: Node, name: str) -> bool:
-    """Return whether a node of a loop may set an attribute ``name``, or wait for another thread that does."""
+    """Return whether a node of a loop may set an attribute ``name``: itself, by code that it runs or starts, or in
+    another thread that it waits for."""
     if writes_modes(node) or node.kind in DEFERRED_SUBGRAPH_KINDS or node.kind in WAITS:
         return True
     if node.kind == "prim::SetAttr":

@@ -87,7 +87,7 @@ class LoopUnrolling:
 
 
 def size_of(block: Block) -> int:
-    """Return the number of nodes in a block and those within it, constants not counted."""
+    """Return the number of nodes in ``block`` and its nested blocks, not counting constants."""
     return sum(node.kind != "prim::Constant" for node in block.all_nodes())
 
 

@@ -53,7 +53,7 @@ _NOT_FOLDED = FRESH_VALUE_KINDS | GUARDS | {"prim::unchecked_unwrap_optional"}
 @dataclass(slots=True)
 class ConstantPropagation:
     '''Evaluate nodes with constant inputs at compile time. The docstring of the module shows the IR before and after.
-    Dead code is eliminated too.
+    Dead code is eliminated too, if anything changed.
 
     Without ``through_branches``, conditions are not used as facts within their branches, operators on outputs of an
     ``if`` are not evaluated, and graphs are those of TorchScript.
@@ -181,8 +181,8 @@ def _compute_in_branches(node: Node, selected: Value) -> bool:
 
 
 def _results_of(node: Node, values: list[Any]) -> list[object] | None:
-    """Run the node on ``values``; return its results, or None if it raises or warns, would take long, or returns too
-    large a value."""
+    """Run the node on ``values``; return its results, or None if its operator must not be folded, raises, warns, would
+    take long, or returns too large a value."""
     operator = node.operator
     assert operator is not None
     if _may_be_huge(node, values) or not may_fold(operator, values):
@@ -319,7 +319,7 @@ def merge_outputs(node: Node) -> bool:
             continue
         output = node.outputs[index]
         if same.node.owning_block in (then, otherwise):
-            same = node.graph.create_clone(same.node, _no_inputs).insert_before(node).output
+            same = node.graph.create_clone(same.node, no_inputs).insert_before(node).output
         output.replace_all_uses_with(same)
         node.erase_output(index)
         then.erase_output(index)
@@ -328,7 +328,8 @@ def merge_outputs(node: Node) -> bool:
     return changed
 
 
-def _no_inputs(value: Value) -> Value:
+def no_inputs(value: Value) -> Value:
+    """Raise AssertionError: the map of inputs with which constants are cloned, which have none."""
     raise AssertionError("a constant has no inputs")
 
 
@@ -352,7 +353,7 @@ def _propagate_loop(node: Node, through_branches: bool) -> bool:
 
 
 def remove_dead_loop(node: Node) -> bool:
-    """Remove a loop without iterations, and return whether it was removed."""
+    """Remove a loop that is known to run no iteration. Return whether it was removed."""
     view = LoopView(node)
     count = constant_int(view.trip_count)
     runs_never = (count is not None and count <= 0) or constant_bool(view.condition) is False

@@ -90,8 +90,8 @@ _GRAD_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_m
 
 
 def _sets_modes(graph: Graph) -> bool:
-    """Return whether the graph changes global modes other than gradients. Under autocast, operators compute something
-    else."""
+    """Return whether the graph has ``with`` blocks other than those of the gradient mode. Under autocast, operators
+    compute something else."""
     entered = (node.input.type for node in graph.find_nodes("prim::Enter"))
     return any(not str(type).endswith(_GRAD_MODES) for type in entered)
 
@@ -157,7 +157,7 @@ class _Work:
         before, after = _tensors(given), _tensors(results)
         if _bytes(after) > _bytes(before) + self.largest_growth:
             return False
-        if any(t.is_floating_point() for t in after) and not any(t.is_floating_point() for t in before):
+        if any(map(_is_inexact, after)) and not any(map(_is_inexact, before)):
             return False  # its dtype may be the default one, which may change
         if not may_change("compute", node):
             return False
@@ -212,6 +212,10 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, dict):
         value = list(value.values())
     return [tensor for item in value for tensor in _tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+def _is_inexact(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
 def _bytes(tensors: list[torch.Tensor]) -> int:

@@ -12,8 +12,9 @@
         -> (%c)
 
 A node with effects may be hoisted too: either branch would run it first. Nodes with blocks, or with attributes other
-than ints and strings, are not hoisted. An error that a hoisted node raises
-names the line of the first branch. Constants in the branches are skipped: pooling moves them.
+than ints and strings, are not hoisted; neither is ``prim::Enter``, which stays in the block of its ``prim::Exit``. An
+error that a hoisted node raises names the line of the first branch. Constants in the branches are skipped: pooling
+moves them.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ def _are_alike(mine: Node, theirs: Node) -> bool:
     """Return whether both nodes compute the same, from values defined outside of the branches."""
     return (
         mine.kind == theirs.kind
+        and mine.kind != "prim::Enter"
         and not mine.blocks
         and not theirs.blocks
         and list(mine.inputs) == list(theirs.inputs)

@@ -48,6 +48,7 @@ from rekindle.passes.simplification.constant_propagation import (
     fold_node,
     inline_branch,
     merge_outputs,
+    no_inputs,
     propagate_condition,
     remove_dead_loop,
     remove_invariants,
@@ -240,7 +241,8 @@ class _Callees:
         modules: Sequence[ModulePath | None],
         identity: _Identity | None,
     ) -> _Callee:
-        """Return the function evaluated for a call with ``arguments``, of which ``modules`` are the known modules."""
+        """Return the function evaluated for a call with ``arguments``; that of an earlier call, if the same is known.
+        ``modules`` has the paths of the arguments that are known modules."""
         key = record, tuple(map(_known_of, arguments, record.graph.inputs)), identity
         candidates = self.evaluated.setdefault(key, [])
         for each in candidates:
@@ -249,7 +251,7 @@ class _Callees:
         graph = record.graph.copy()
         for value, parameter in zip(arguments, graph.inputs, strict=True):
             if _is_known_constant(value):
-                constant = graph.create_clone(value.node, _no_inputs)
+                constant = graph.create_clone(value.node, no_inputs)
                 graph.block.prepend(constant)
                 parameter.replace_all_uses_with(constant.output)
             elif _is_narrower(value, parameter):
@@ -276,7 +278,8 @@ class _Callees:
 
 
 def _known_of(value: Value, parameter: Value) -> Hashable:
-    """Return what is known about an argument to which a function is specialized."""
+    """Return the key of what a function is specialized to for an argument: a constant, or a type that is narrower than
+    the parameter's; None if nothing more is known."""
     if _is_known_constant(value):
         return constant_key(value.node)
     return value.type if _is_narrower(value, parameter) else None
@@ -293,10 +296,6 @@ def _is_narrower(value: Value, parameter: Value) -> bool:
 
 def _is_known_constant(value: Value) -> bool:
     return is_constant(value) and is_immutable(value.type)
-
-
-def _no_inputs(value: Value) -> Value:
-    raise AssertionError("a constant has no inputs")
 
 
 def same_constant(left: object, right: object) -> bool:
@@ -381,8 +380,8 @@ def _items_at(reader: Node, whole: Value) -> list[Value] | None:
 
 
 def keeps_types(graphs: Iterable[Graph]) -> bool:
-    """Return whether tensors keep dtype, rank and device, and the autocast mode is unchanged, while a program of
-    ``graphs`` runs."""
+    """Return whether tensors are known to keep dtype, rank and device, and no mode but that of gradients to change,
+    while a program of ``graphs`` runs."""
     for graph in graphs:
         for node in nodes_within(graph):
             changes_mode = writes_modes(node) and node.kind != "aten::set_grad_enabled"

@@ -110,7 +110,7 @@ def _same_scalar(at: RewriteSite) -> bool:
 
 
 def _plus_nothing(at: RewriteSite) -> bool:
-    """Replace the sum of a gradient and a missing one by the gradient. Return whether that was done."""
+    """Replace the sum of a gradient and None by the gradient. Return whether that was done."""
     gradient, other = at.node.inputs
     return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
 
@@ -178,8 +178,8 @@ def _cast_of_cast(at: RewriteSite) -> bool:
 
 
 def _type_test(at: RewriteSite) -> bool:
-    """Replace the test whether a value is a Tensor or a number by a constant, if the type of the original value
-    determines it."""
+    """Replace the test whether a value is a Tensor or a number by a constant, if the type of the value before casts
+    determines it. Return whether that was done."""
     node = at.node
     types, type = node["types"], _before_casts(node.input).type
     if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
@@ -192,8 +192,8 @@ def _type_test(at: RewriteSite) -> bool:
 
 
 def _before_casts(value: Value) -> Value:
-    """Return what ``value`` is before casts, which shows a narrower type. The gradient of a tensor may be None, which
-    only the cast says."""
+    """Return the value of which ``value`` is a cast, or a cast of a cast; its type may be narrower. A cast of a result
+    of ``prim::grad`` is returned itself: that the gradient may be None is only in the type of the cast."""
     while value.node.kind == "prim::unchecked_cast" and value.node.input.node.kind != "prim::grad":
         value = value.node.input
     return value
@@ -379,8 +379,8 @@ def _same_dtype(at: RewriteSite) -> bool:
 
 
 def _identity_dropout(at: RewriteSite) -> bool:
-    """Replace a dropout that returns its argument, with a constant rate that is 0 or valid outside of training, by the
-    argument. Return whether that was done."""
+    """Replace a dropout that is the identity by its argument: one whose rate is 0, or, outside of training, a constant
+    between 0 and 1. Return whether that was done."""
     tensor, probability, train = at.node.inputs
     p = probability.to_python()
     if not isinstance(p, (int, float)) or not 0 <= p <= 1:  # an error otherwise

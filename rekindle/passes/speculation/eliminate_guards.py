@@ -164,7 +164,7 @@ def _meet(first: Type, second: Type) -> Type:
     they contradict each other held on no call of one of them, and is omitted."""
     if not isinstance(first, TensorType) or not isinstance(second, TensorType):
         return first
-    sizes = first.sizes or second.sizes
+    sizes = second.sizes if first.sizes is None else first.sizes
     if first.sizes is not None and second.sizes is not None:
         is_same_rank = len(first.sizes) == len(second.sizes)
         sizes = tuple(map(_either, first.sizes, second.sizes)) if is_same_rank else None

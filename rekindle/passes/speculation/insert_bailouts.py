@@ -135,10 +135,10 @@ class _Captures:
                 wanted = {*self.found[node], *graph.inputs} - {node.input}
                 self.found[node] = sorted(wanted, key=lambda value: value.unique)
 
-    def _walk(self, block: Block, behind: Iterable[Value]) -> set[Value]:
-        """Return the values that are read from the start of ``block`` on, given those that are read after it. Add what
+    def _walk(self, block: Block, after: Iterable[Value]) -> set[Value]:
+        """Return the values that are live at the start of ``block``, given those that are read ``after`` it. Add what
         the guards in ``block`` capture to ``found``."""
-        live = set(behind)
+        live = set(after)
         live.update(block.outputs)
         for node in block.nodes_reversed:
             if node.kind == GUARD:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from itertools import count
 from types import FrameType
 from typing import Any, ClassVar, Final
 
@@ -242,10 +243,11 @@ class _UnitResolver(EmptyResolver):
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
     """Return the schema of a function that runs ``graph``. Input number ``i`` (from 0) is called ``arg<i>`` if it has
-    no name, and ``x_<i>`` if an earlier input has its name ``x``."""
+    no name, and ``x_<i>`` if an earlier input has its name ``x``, with another number if that name is taken too."""
+    bases = [value.base_name or f"arg{index}" for index, value in enumerate(graph.inputs)]
     names: list[str] = []
-    for index, value in enumerate(graph.inputs):
-        base = value.base_name or f"arg{index}"
-        names.append(f"{base}_{index}" if base in names else base)
+    for index, base in enumerate(bases):
+        others = (f"{base}_{number}" for number in count(index))
+        names.append(base if base not in names else next(each for each in others if each not in (*names, *bases)))
     arguments = tuple(Argument(each, value.type) for each, value in zip(names, graph.inputs, strict=True))
     return FunctionSchema(name, "", arguments, tuple(Argument("", value.type) for value in graph.outputs))

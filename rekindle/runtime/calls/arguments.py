@@ -284,7 +284,7 @@ def _copied(given: object, taken: object) -> tuple[object, object] | None:
     else:
         return None
     within = next(filter(None, (_copied(one, other) for one, other in pairs)), None)
-    if within is not None or isinstance(given, tuple):
+    if within is not None or isinstance(given, tuple) or isinstance(taken, tuple):
         return within
     return given, next((one for one, other in pairs if one is not other), None)
 

@@ -95,7 +95,8 @@ class_of_python_object: Final = LayerHook[Callable[[type], Type | None]]("rekind
 
 
 def class_of(value: object) -> Type | None:
-    """Return the class type of a module, an object of a script class or a TorchBind object; None for other objects."""
+    """Return the type of a module, of an object of a script class or a TorchBind class, or of a member of an enum or a
+    NamedTuple that a program has used; None for other objects."""
     if isinstance(value, ScriptObject):
         found = value.__dict__["script_type"]
     elif isinstance(value, torch.ScriptObject):
@@ -291,7 +292,8 @@ _CONVERSION_RANKS: Final = {"IntType": 1, "FloatType": 2, "ComplexType": 3, "Boo
 
 
 def _conversion_rank(member: Type) -> int:
-    """Return the rank of a member of a Union among those to which a number may be converted: True is 1, not 1.0."""
+    """Return the position of a member of a Union among those that a value may be converted to. Types of numbers are
+    last, in the order int, float, complex, bool, so that True becomes 1, not 1.0."""
     return _CONVERSION_RANKS.get(member.kind, 0)
 
 
@@ -479,7 +481,8 @@ _MAKERS: dict[str, Callable[[Any, NumberRules], Converter]] = {
     TupleType.kind: _tuple,
     UnionType.kind: _union,
 }
-"""Types that are not here (futures, streams, functions …) take any value: nothing that Python can make is checked."""
+"""Makers of converters, by the kind of the type. Values of other types (futures, streams, functions …) are passed
+unchecked."""
 
 
 # ------------------------------------------------------------------------------------------------------------ results

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 import torch
 
 from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
-from rekindle.ir.types import BoolType, ComplexType, FloatType, IntType, Type
+from rekindle.ir.types import BoolType, ComplexType, FloatType, IntType, ListType, Type
 
 Converter: TypeAlias = Callable[[Any], Any]
 """Returns a value as the program takes it: itself where it fits. Raises :class:`NoMatch`."""
@@ -40,7 +40,7 @@ class NoMatch(Exception):
     def hint(self) -> str | None:
         """The hint about a number that does not fit; None if there is none."""
         wanted, value = self.type.annotation, self.value
-        if isinstance(value, deque):
+        if isinstance(value, deque) and value.maxlen is not None and isinstance(self.type, ListType):
             return "a program does not keep the limit (maxlen) of a deque that it is given; pass a deque without one"
         if self.type.kind not in _NUMBERS:
             return None

@@ -115,7 +115,8 @@ def _place(node: Node) -> tuple[Source, int, int]:
 
 
 def _position(number: int, indices: Sequence[ast.expr]) -> int:
-    """Return the dimension of index ``number``, ellipses expanded."""
+    """Return the position in a subscript of the part after ``number`` others, which do not include ellipses. PyTorch's
+    messages call this position the dimension."""
     for position, each in enumerate(indices):
         if isinstance(each, ast.Constant) and each.value is ...:
             continue

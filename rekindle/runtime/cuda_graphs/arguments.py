@@ -25,7 +25,8 @@ def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None =
     are. The key of a module is its ``id``.
 
     Raises:
-        NotCapturable: ``value``, or an item of it, is of an unsupported class, or a tensor that is not dense.
+        NotCapturable: ``value``, or an item of it, is of an unsupported class, or a tensor that is not dense; or a
+            tensor is the key of a dict.
     """
     kind = type(value)
     if kind is Tensor:
@@ -40,6 +41,8 @@ def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None =
     if isinstance(value, (tuple, list)):
         return type(value), tuple(kind_of(each, tensors, parameters) for each in value)
     if isinstance(value, dict):
+        if any(isinstance(key, Tensor) for key in value):
+            raise NotCapturable("a tensor is the key of a dict")
         parts = [(kind_of(key, tensors), kind_of(each, tensors, parameters)) for key, each in value.items()]
         return dict, tuple(parts)
     if isinstance(value, torch.nn.Module):

@@ -36,7 +36,7 @@ class Attributes:
                 raise NotCapturable(f"the graph reads the attribute {node.get_string('name')!r} of an unknown object")
             names[node.output] = f"v{len(names)}"
             lines.append(f"    {names[node.output]} = {_expression(node, names[owner])}")
-            if not all(use.user.kind in ("prim::GetAttr", "prim::unchecked_cast") for use in node.output.uses):
+            if _is_leaf(node.output):
                 leaves.append(names[node.output])
         lines.append(f"    return [{', '.join(leaves)}]")
         found: dict[str, Callable[..., list[Any]]] = {}
@@ -60,6 +60,14 @@ class Attributes:
             return all(map(_is_as_before, self.of(arguments), state))
         except NotCapturable:
             return False
+
+
+def _is_leaf(value: Value) -> bool:
+    """Return whether a node other than a read of an attribute uses ``value``, or a cast of it."""
+    return any(
+        _is_leaf(use.user.output) if use.user.kind == "prim::unchecked_cast" else use.user.kind != "prim::GetAttr"
+        for use in value.uses
+    )
 
 
 def _held(value: Value) -> Value:

@@ -42,7 +42,7 @@ _NO_TENSOR: Final = torch.empty(0, device="cpu")
 
 
 def captured_function(version: Version) -> CapturedFunction:
-    """Return the object that calls a version, or replays a captured call of it."""
+    """Return the object that calls a version, or replays a captured call of it; it is created at the first request."""
     found = version.captured
     if not isinstance(found, CapturedFunction):
         found = version.captured = CapturedFunction(version)
@@ -50,8 +50,9 @@ def captured_function(version: Version) -> CapturedFunction:
 
 
 def replayed_function(function: Callable[..., Any], from_list: bool) -> Callable[..., Any]:
-    """Implement :func:`rekindle.ir.subgraph_execution.replayed`. With ``from_list``, ``function`` takes one list
-    of the inputs."""
+    """Return a function that calls ``function``, or replays its calls while CUDA graphs are on. With ``from_list``, it
+    takes one list of the inputs. Return ``function`` itself if it is neither a plan nor interpreted, or if PyTorch was
+    built without CUDA."""
     code = underlying_code(function)
     if code is None or not torch.backends.cuda.is_built():
         return function

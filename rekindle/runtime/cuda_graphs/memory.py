@@ -48,7 +48,7 @@ class OwnArguments:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A part of a tensor, which begins ``offset`` elements after the tensor."""
+    """A view of a tensor, whose first element is ``offset`` elements after that of the tensor in memory."""
 
     size: torch.Size
     stride: tuple[int, ...]

@@ -131,7 +131,8 @@ def _loop_next(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -
 
 
 def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
-    """Return a backward jump to the start of a loop, which compiles the loop once it has been taken often."""
+    """Return a backward jump to the start of a loop. Once it has been taken often, it calls ``compile``, and from then
+    on runs all remaining iterations by the compiled loop."""
     taken = 0
     is_tried = False
     loop: Callable[[Registers], None] | None = None

@@ -69,8 +69,9 @@ class Instruction:
 
     ``inputs`` are registers, and so are ``outputs``, where None stands for an unused result. ``moves`` specifies for
     each input whether this is its last use. ``cleared`` are the registers that are cleared for it: not those of numbers
-    and the like, which hold no memory, and not those that the instruction itself writes. ``target`` is where a jump
-    goes: the index of an instruction. ``function`` is what a call or a fork runs, where it is known before it runs.
+    and the like, which hold no memory, and only of a call those that the instruction itself writes. ``target`` is where
+    a jump goes: the index of an instruction. ``function`` is what a call or a fork runs, where it is known before it
+    runs.
     """
 
     opcode: Opcode

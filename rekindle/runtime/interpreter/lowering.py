@@ -162,7 +162,7 @@ class _Lowering:
             self.emit(Opcode.DROP, node, held, dying=set(held))
 
     def move(self, pairs: Sequence[tuple[Value, int]], node: Node, dying: set[Value]) -> None:
-        """Write values to registers, all at once; nothing for those that are there already."""
+        """Emit one instruction that writes values to registers, except those that are there already."""
         needed = [(value, register) for value, register in pairs if self.registers[value] != register]
         staying = {value for value, register in pairs if self.registers[value] == register}
         if needed:

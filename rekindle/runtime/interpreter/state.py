@@ -35,8 +35,8 @@ _FORK, _WAIT, _DEFER, _AWAIT = Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AW
 
 
 _MAX_DEPTH: Final = 10_000
-"""Maximum depth of nested calls. They take no room on Python's stack. A chain of awaits counts as calls too, so the
-limit is higher than Python's own."""
+"""Maximum depth of nested calls, unless Python's own limit is higher. They take no room on Python's stack, and a chain
+of awaits counts as calls too."""
 
 
 class InterpreterState:
@@ -210,7 +210,7 @@ class InterpreterState:
     # --------------------------------------------------------------------------------------------------------- frames
 
     def _cross(self, segment: BasicBlock) -> None:
-        """Run what ends the basic block ``segment``: a call, a return, or a fork or wait of a task."""
+        """Run what ends the basic block ``segment``: a call, a return, a guard, or a fork, wait or await of a task."""
         boundary = segment.exit_instruction
         assert boundary is not None
         opcode = boundary.opcode
@@ -410,7 +410,8 @@ def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
 
 def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
     """Return the source locations of instruction ``index`` of ``code``: in the function itself, and in those that
-    were inlined into it. ``function`` is its name if the code is of a part of it."""
+    were inlined into it; if the node has no source, its line of ``str(code)``. ``function`` is the name of the function
+    if the code is of a part of it."""
     node = code.instructions[index].node
     if not node.range.is_known:
         lines, numbers = code.listing()

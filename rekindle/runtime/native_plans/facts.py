@@ -100,8 +100,8 @@ _ARRAY_READERS: Final = (operator.getitem, operator.eq, operator.ne, len)
 
 
 def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
-    """Return whether all instructions that read a list are calls of ATen functions or operations on arrays, none of
-    them writes to it or returns it, and there is one at least."""
+    """Return whether all instructions that read a list are calls of ATen functions, unpackings, operations on arrays or
+    :data:`LIST_READERS`, none of them writes to it or returns it, and there is one at least."""
     for instruction, position in readers:
         if instruction.opcode is not Opcode.OPERATION:
             return False

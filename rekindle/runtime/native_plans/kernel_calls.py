@@ -61,8 +61,8 @@ def _output(writer: PlanWriter, register: int) -> int:
 
 
 def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
-    """Return the class and the words of an input that must be a constant of the node: an operation belongs to its node,
-    so it can be called with that object only.
+    """Return the class and the words of an input that the kernel does not read: a constant, or an object of which the
+    launch checks that it is the one that the kernel was compiled with.
 
     Raises:
         NotNative: the register holds neither a constant nor a Python object.

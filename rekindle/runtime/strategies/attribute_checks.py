@@ -80,7 +80,7 @@ class AttributeRows:
         self.rows.append((*row, *[0] * (FIELDS - len(row))))
 
     def _module(self, path: ModulePath) -> int:
-        """Return the number of a module; adds the rows that look it up the first time."""
+        """Return the number of a module. The first request adds the rows that look it up."""
         number = self._known.get(path)
         if number is not None:
             return number

@@ -148,7 +148,7 @@ class ProgramFacts:
 @dataclass(slots=True)
 class CallFactsFinder:
     """A search for assumptions about the calls of a function that a version may depend on. ``volatile`` are the
-    attributes for which several values other than bools have been seen."""
+    attributes for which several values other than bools and tensors have been seen."""
 
     record: GraphFunction
     volatile: set[AttributeRead] = field(default_factory=set)

@@ -29,7 +29,7 @@ _FORWARD: Final = b"forward"
 
 def find_stored(graph: Graph, requires_grad: tuple[bool, ...]) -> StoredGradient | None:
     """Return the place on disk of the gradient of ``graph`` with respect to the inputs marked in ``requires_grad``,
-    whether or not it is there yet; None if it is not stored."""
+    whether or not it is there yet; None if gradients of this graph are not stored on disk."""
     disk = disk_cache()
     if disk is None or graph_cache.are_passes_watched():
         return None

@@ -248,8 +248,8 @@ class DerivedGraphs:
         self, name: tuple[object, ...], build: Callable[[], Graph | None], decisions: Decisions | None = None
     ) -> Graph | None:
         """Return the graph stored under ``name``, else the result of ``build``, which is then stored. Both may be None.
-        Graphs of provisional ``decisions`` are stored separately: they are returned if there is no other, and make the
-        decisions provisional."""
+        Graphs of provisional ``decisions`` are stored separately: they are returned if there is no other and the
+        decisions do not measure, and make them provisional."""
         for is_provisional in (False,) if decisions is None or decisions.measures else (False, True):
             payload = self.function.disk.load(self._key_of(name, is_provisional))
             found = None if payload is None or payload == _NONE else self.function.decoded(marshal.loads(payload))

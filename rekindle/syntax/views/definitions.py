@@ -50,6 +50,10 @@ class Param(View):
     ) -> Param:
         return cls._build(range, name.tree, option_tree(range, annotation), option_tree(range, default), marker)
 
+    def with_annotation(self, annotation: Expr) -> Param:
+        """Return the parameter with another annotation."""
+        return self._marked(self.range, self.name, annotation, self.default, self.tree.string(3))
+
     @property
     def kwarg_only(self) -> bool:
         return self.tree.string(3) == "*"

@@ -35,7 +35,8 @@ def tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ..
     """Run and record ``torch.tensor(data)``: an operator for traced numbers, a copy for a tensor, else a constant."""
     result = function(*map(all_plain, args), **{name: all_plain(item) for name, item in kwargs.items()})
     data = args[0] if args else kwargs.get("data")
-    if _is_traced(recorder, data):
+    _report_numbers(recorder, data, result)
+    if has_traced_numbers(recorder, data):
         keywords = as_in_schema({name: item for name, item in kwargs.items() if name != "data"}, "aten::tensor")
         return recorder.bind_result(result, recorder.insert("aten::tensor", [data], keywords))
     if isinstance(data, torch.Tensor):
@@ -55,6 +56,7 @@ def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     others."""
     result = function(*map(all_plain, args), **{name: all_plain(item) for name, item in kwargs.items()})
     source, data = args[0], args[1] if len(args) > 1 else kwargs["data"]
+    _report_numbers(recorder, data, result)
     device = NamedValue(recorder.insert("prim::device", [source]), name="device")
     if "device" in kwargs:
         device = recorder.argument(kwargs["device"], "device")
@@ -62,7 +64,7 @@ def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
         dtype = recorder.dtype_argument(kwargs["dtype"], "dtype")
     else:
         dtype = NamedValue(recorder.insert("prim::dtype", [source]), name="dtype")
-    if _is_traced(recorder, data):
+    if has_traced_numbers(recorder, data):
         keywords = {"dtype": dtype, "device": device}
         return recorder.bind_result(result, recorder.insert("aten::tensor", [data], keywords))
     if isinstance(data, torch.Tensor):
@@ -86,10 +88,24 @@ def new(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...],
     return recorder.bind_result(result, recorder.insert("aten::new_empty", [source, sizes]))
 
 
-def _is_traced(recorder: Recorder, data: object) -> bool:
+def has_traced_numbers(recorder: Recorder, data: object) -> bool:
+    """Return whether ``data`` is a number that this recording computes, or a list or a tuple with one."""
     if isinstance(data, (list, tuple)):
-        return any(_is_traced(recorder, item) for item in data)
+        return any(has_traced_numbers(recorder, item) for item in data)
     return recorder.is_traced_number(data)
+
+
+def _report_numbers(recorder: Recorder, data: object, made: torch.Tensor) -> None:
+    """List in the trace report that ``made`` has fixed numbers, if they were read from computed tensors in the list
+    ``data``."""
+    if isinstance(data, (list, tuple)) and _has_computed(recorder, data):
+        recorder.bake_tensor("a tensor that is made of numbers in tensors", made.tolist())
+
+
+def _has_computed(recorder: Recorder, data: object) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_has_computed(recorder, item) for item in data)
+    return isinstance(data, torch.Tensor) and recorder.is_computed(data)
 
 
 # ------------------------------------------------------------------------------------------------------------ constants

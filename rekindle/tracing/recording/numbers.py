@@ -122,12 +122,15 @@ _COMPARISONS: Final = {name: getattr(operator, name) for name in ("eq", "ne", "l
 
 def _binary(run: Callable[[Any, Any], Any], kind: str, reflected: bool) -> Callable[[Any, Any], Any]:
     def method(self: TracedNumber, other: Any) -> Any:
-        if not isinstance(other, (int, float)):
+        if not isinstance(other, (int, float, complex)):
             if isinstance(other, (list, tuple, str)) and isinstance(self, int):
                 _bake(self, "the length of a list, which is a size,", int.__index__(self))
             return NotImplemented
         left, right = (other, self) if reflected else (self, other)
         result = run(plain(left), plain(right))
+        if isinstance(other, complex):
+            _bake(self, "a complex number that is computed from a size", result)
+            return result
         recorder = self._recorder
         if active_recorder() is not recorder:
             return result

@@ -73,7 +73,7 @@ def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], arg
     inputs = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
     for tensor in computed:
         fresh = isinstance(tensor, torch.Tensor) and recorder.known(tensor) is None
-        if fresh and any(_is_computed(recorder, item) for item in inputs):
+        if fresh and any(recorder.is_computed(item) for item in inputs):
             raise TracingError(
                 f"{name} computes a tensor and is not an operator that a trace can record",
                 users_place(),
@@ -231,7 +231,7 @@ def record_unseen(recorder: Recorder, function: Callable[..., Any], args: Argume
     if (
         not transformed
         and is_foreign_code()
-        and any(isinstance(item, torch.Tensor) and _is_computed(recorder, item) for item in args)
+        and any(isinstance(item, torch.Tensor) and recorder.is_computed(item) for item in args)
     ):
         recorder.bake_setting(
             "code that is not Python's", "run", "the trace has the operators that it called, with their numbers"
@@ -310,18 +310,12 @@ def _bakes(what: str) -> Handler:
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         result = function(*args, **kwargs)
         source = next((item for item in args if isinstance(item, torch.Tensor)), None)
-        if source is not None and _is_computed(recorder, source):
+        if source is not None and recorder.is_computed(source):
             kind = Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER
             recorder.bake_tensor(what, result, kind)
         return result
 
     return handler
-
-
-def _is_computed(recorder: Recorder, tensor: torch.Tensor) -> bool:
-    """Return whether the tensor may be different in another call: its graph value is not a constant."""
-    value = recorder.known(tensor)
-    return value is not None and value.node.kind != "prim::Constant"
 
 
 def _nonzero(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
@@ -398,7 +392,7 @@ def _set(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwar
 
 def _grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     result = function(*args, **kwargs)
-    if result is None or not _is_computed(recorder, args[0]):
+    if result is None or not recorder.is_computed(args[0]):
         return result
     found = recorder.insert("prim::grad", [args[0]])
     return recorder.bind_result(result, recorder.insert("aten::_unwrap_optional", [NamedValue(found)]))

@@ -176,6 +176,11 @@ class Recorder:
         found = self._values.get(id(thing))
         return None if found is None else found[1]
 
+    def is_computed(self, tensor: torch.Tensor) -> bool:
+        """Return whether the tensor may be different in another call: its graph value is not a constant."""
+        value = self.known(tensor)
+        return value is not None and value.node.kind != "prim::Constant"
+
     def is_of_module(self, item: object) -> bool:
         """Return whether a tensor or C++ object is an attribute of the traced module."""
         return id(item) in self._tensors
@@ -320,8 +325,9 @@ class Recorder:
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
         """Insert a tuple of the items and return it. It is converted to a list if an operator takes one. Ints among
         floats become floats."""
-        if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
-            items = [float(item) if type(item) is int else item for item in items]
+        numbers = [item for item in items if isinstance(item, (int, float))]
+        if len(numbers) == len(items) and any(isinstance(item, float) for item in numbers):
+            items = [item if isinstance(item, bool) else self.as_float(item) for item in numbers]
         values = [self.argument(item).materialize(self.graph) for item in items]
         tuple_type = TupleType(tuple(value.type for value in values))
         node = self.graph.create("prim::TupleConstruct", values, types=[tuple_type], range=place)
@@ -409,7 +415,9 @@ class Recorder:
 
     def as_float(self, number: int | float) -> float:
         """Return a number as a float; a traced int as a traced float, whose conversion is recorded."""
-        if not isinstance(number, int) or not self.is_traced_number(number):
+        if isinstance(number, float):
+            return number
+        if not self.is_traced_number(number):
             return float(plain(number))
         found: float = traced_number(self, float(plain(number)), self.insert("aten::Float", [number]))
         return found

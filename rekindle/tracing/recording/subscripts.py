@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import EllipsisType, NoneType
 from typing import Any, Final
 
 import torch
@@ -10,6 +11,8 @@ import torch
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, ListType, optional
+from rekindle.tracing.recording.creation import has_traced_numbers
+from rekindle.tracing.recording.numbers import all_plain
 from rekindle.tracing.recording.recorder import Recorder
 
 _MASKS: Final = (torch.bool, torch.uint8)
@@ -93,11 +96,14 @@ def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Valu
             tensors.append(recorder.insert("aten::unsqueeze", [item, 0]))
             dim += 1
         else:
-            indices = item if isinstance(item, torch.Tensor) else torch.tensor(item)
+            indices = item if isinstance(item, torch.Tensor) else torch.tensor(all_plain(item))
             tensors += [None] * (dim - len(tensors))
-            tensors.append(
-                recorder.value_of_tensor(indices) if indices is item else recorder.constant(indices),
-            )
+            if indices is item:
+                tensors.append(recorder.value_of_tensor(indices))
+            elif has_traced_numbers(recorder, item):
+                tensors.append(recorder.insert("aten::tensor", [item]))
+            else:
+                tensors.append(recorder.constant(indices))
             dim += indices.dim() if indices.dtype in _MASKS else 1
             tensors += [None] * (dim - len(tensors))
     while tensors and tensors[-1] is None:
@@ -106,9 +112,12 @@ def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Valu
 
 
 def _items(index: object) -> list[Any]:
-    if isinstance(index, tuple):
-        return list(index)
-    return [index]
+    """Return the items of a subscript. As in eager PyTorch, a short list is like a tuple if it has more than
+    numbers."""
+    if isinstance(index, list) and len(index) < 32:
+        others = (torch.Tensor, Sequence, slice, EllipsisType, NoneType)
+        return index if any(isinstance(item, others) for item in index) else [index]
+    return list(index) if isinstance(index, tuple) else [index]
 
 
 def _taken(items: Sequence[Any]) -> int:

@@ -26,10 +26,10 @@ from typing import Final, Literal
 
 import torch
 
-from rekindle.analysis.constants import constant_bool
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.type_propagation import propagate_types
+from rekindle.autodiff.reverse_mode.tape import draws_nothing
 from rekindle.errors import BatchingError, SourceRange
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -194,7 +194,7 @@ class Batcher:
                 made.set_name(output.base_name)
 
     def _node(self, node: Node, batch: Batch) -> None:
-        if self.randomness == "error" and self._is_random(node) and not _is_off(node):
+        if self.randomness == "error" and self._is_random(node) and not draws_nothing(node):
             raise BatchingError(
                 f"{node.kind} draws random numbers",
                 node.range,
@@ -301,7 +301,7 @@ class Batcher:
     def _random(self, node: Node, batch: Batch) -> None:
         rule = rule_of(node)
         if rule is None:
-            if self.randomness == "same":
+            if self.randomness == "same" and not draws_nothing(node):
                 raise BatchingError(
                     f"{node.kind} has no rule that draws the same numbers for all examples",
                     node.range,
@@ -698,14 +698,3 @@ def _is_made_in(value: Value, block: Block) -> bool:
     if node.kind in ("prim::ListConstruct", "prim::DictConstruct"):
         return True
     return schema is not None and all(result.alias is None for result in schema.returns) and not is_structural(node)
-
-
-def _is_off(node: Node) -> bool:
-    """Return whether a dropout is in evaluation mode, or has probability 0."""
-    schema = node.schema
-    if schema is None:
-        return False
-    train, chance = schema.argument_index("train"), schema.argument_index("dropout_p")
-    if train is not None and constant_bool(node.inputs[train]) is False:
-        return True
-    return chance is not None and node.inputs[chance].to_python() == 0.0

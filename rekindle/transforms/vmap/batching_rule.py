@@ -16,7 +16,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.traits import Trait
-from rekindle.ir.types import TENSOR, Type
+from rekindle.ir.types import FLOAT, INT, TENSOR, Type
 from rekindle.passes import run_passes
 from rekindle.runtime.pipelines import BATCHING_RULE_CLEANUP
 from rekindle.transforms.vmap.batched_scalars import is_number
@@ -66,6 +66,8 @@ class BatchingRule:
         lines = [
             f"    {name} = {name.removeprefix('batched_') in batched}\n" for name in self.uses if name not in types
         ]
+        if self.takes_numbers and FLOAT in types.values():  # PyTorch would make a float32 of an int64 and a float
+            lines += [f"    {name} = torch.to({name}, 7)\n" for name in sorted(batched) if types[name] == INT]
         lines += [f"    same = {same}\n"] if re.search(r"\bsame\b", self.body) else []
         body = self.body.replace("torch.SAME", f"torch.{self.schema.name.removeprefix('aten::')}")
         text = f"def batch({', '.join([*parameters, 'batch_size: int'])}):\n{''.join(lines)}{body}"

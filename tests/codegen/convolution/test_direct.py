@@ -15,6 +15,7 @@ from torch import Tensor
 from rekindle.codegen.convolution import direct
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
+from rekindle.codegen.convolution.direct_ir import DirectWord
 from rekindle.codegen.convolution.workspace import Workspace
 from rekindle.codegen.llvm.target import named_target
 from rekindle.errors import RekindleError
@@ -286,3 +287,47 @@ def test_activations(activation: Activation, level: str) -> None:
     if activation.name.startswith("gelu"):  # PyTorch's own kernels disagree about infinity
         found[0, :, 0, :2], expected[0, :, 0, :2] = 0, 0
     torch.testing.assert_close(found.double(), expected, rtol=3e-6, atol=1e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("activation", ["none", "gelu"])
+def test_the_order_of_tiles_does_not_change_results(
+    threads: int, activation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two images of 20 x 20, whose tiles cross rows and images, and 101 output channels: a rest of 5."""
+    generator = torch.Generator().manual_seed(0)
+    image = torch.randn(2, 64, 20, 20, generator=generator).contiguous(memory_format=LAST)
+    weight, bias = torch.randn(101, 64, 1, 1, generator=generator), torch.randn(101, generator=generator)
+    residual = torch.randn(2, 101, 20, 20, generator=generator)
+    monkeypatch.setattr(direct.torch, "get_num_threads", lambda: threads)
+    bands, found = [], []
+    for cache in (1 << 17, 1 << 30):
+        monkeypatch.setattr(direct, "second_level_cache", lambda cache=cache: cache)
+        convolution = DirectConvolution(weight, bias, ONE, ACTIVATIONS[activation])
+        result = convolution.run(image, residual)
+        assert result is not None
+        found.append(result)
+        call = convolution._calls[image.shape, False]
+        assert call is not None
+        bands.append((call.parts[0].words[DirectWord.BAND], call.parts[0].words[DirectWord.TILES]))
+    assert bands == [(4, 100), (100, 100)] or direct.host_target().vector_bits != 512
+    assert torch.equal(found[0], found[1])
+    wide = torch.conv2d(image.double(), weight.double(), bias.double()) + residual
+    torch.testing.assert_close(found[0].double(), ACTIVATIONS[activation].apply(wide), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [(7, 7), (3, 4), (2, 3)])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_images_of_few_channels_are_read_plane_by_plane(kernel: tuple[int, int], dilation: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    image = torch.randn(2, 3, 29, 31, generator=generator)
+    weight = torch.randn(20, 3, *kernel, generator=generator)
+    geometry = Geometry((2, 1), (3, 2), (dilation, dilation), 1)
+    convolution = DirectConvolution(weight, None, geometry)
+    found, last = convolution.run(image), convolution.run(image.contiguous(memory_format=LAST))
+    assert found is not None
+    assert last is not None
+    assert sorted(convolution._packed) == ["planes", "weights"]
+    expected = reference(image, weight, None, geometry, None, False)
+    for each in (found, last):
+        torch.testing.assert_close(each.double(), expected, rtol=1e-4, atol=1e-4)

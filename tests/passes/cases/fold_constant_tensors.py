@@ -58,6 +58,17 @@ graph(%x : Tensor):
   %f : Tensor = aten::mul(%e, %c)
   return (%f)
 """,
+    "a complex dtype that may change, and one that may not": """
+graph(%x : Tensor):
+  %i : Long(1) = prim::Constant[value={3}]()
+  %w : Float(1) = prim::Constant[value={3}]()
+  %j : complex = prim::Constant[value=0.+1.j]()
+  %a : Tensor = aten::mul(%i, %j)
+  %b : Tensor = aten::mul(%w, %j)
+  %c : Tensor = aten::mul(%x, %a)
+  %d : Tensor = aten::mul(%c, %b)
+  return (%d)
+""",
     "a result that is much larger": """
 graph(%x : Tensor):
   %w : Float(1) = prim::Constant[value={3}]()

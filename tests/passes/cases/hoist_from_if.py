@@ -61,4 +61,19 @@ graph(%p : bool, %x : Tensor, %y : Tensor, %t : (Tensor, Tensor)):
   %v : Tensor[] = prim::ListConstruct(%r, %s, %u)
   return (%v)
 """,
+    "a with statement's entry stays beside its exit": """
+graph(%p : bool, %x : Tensor, %mode : __torch__.Mode):
+  %r : Tensor = prim::If(%p)
+    block0():
+      %a : NoneType = prim::Enter(%mode)
+      %b : Tensor = aten::neg(%x)
+      %c : NoneType = prim::Exit(%mode)
+      -> (%b)
+    block1():
+      %d : NoneType = prim::Enter(%mode)
+      %e : Tensor = aten::relu(%x)
+      %f : NoneType = prim::Exit(%mode)
+      -> (%e)
+  return (%r)
+""",
 }

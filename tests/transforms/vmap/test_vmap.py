@@ -415,6 +415,21 @@ def test_dropout_in_evaluation_draws_nothing() -> None:
     torch.testing.assert_close(rekindle.vmap(f)(x), x * 2)
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.nn.functional.dropout(x, 0.0, True),
+        lambda x: torch.nn.functional.feature_alpha_dropout(x, 0.0, True),
+        lambda x: torch.nn.functional.rrelu(x),
+    ],
+)
+@pytest.mark.parametrize("randomness", ["error", "same"])
+def test_what_is_off_or_never_drops_draws_nothing(program: Callable[[Tensor], Tensor], randomness: Any) -> None:
+    x = torch.randn(2, 3, 4)
+    found = rekindle.vmap(program, randomness=randomness)(x)
+    torch.testing.assert_close(found, torch.stack([program(each) for each in x]))
+
+
 def test_numbers_made_from_nothing() -> None:
     def f(x: Tensor) -> Tensor:
         return x + torch.rand([3])
@@ -772,3 +787,119 @@ def test_a_variable_that_a_loop_may_find_unassigned() -> None:
 def test_reductions_over_all_elements(program: Callable[[Tensor], Tensor], sizes: tuple[int, ...]) -> None:
     batch = torch.randn(sizes)
     torch.testing.assert_close(rekindle.vmap(program)(batch), torch.stack([program(x) for x in batch]))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, y: torch.diff(x, prepend=y, append=x[:, :1]),
+        lambda x, y: torch.cross(x, x * 2),
+        lambda x, y: torch.cross(x.t(), x.t() * 2, dim=1),
+        lambda x, y: torch.take(x, torch.where(y > 0, 3, -3).to(torch.int64)),
+        lambda x, y: x.index_fill(0, torch.where(y > 0, 1, -1).to(torch.int64).flatten(), 9.0),
+        lambda x, y: torch.cat([x, y, torch.zeros(0) * y.sum()], 1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using torch.cross without specifying the dim")
+def test_arguments_that_are_easily_forgotten(program: Callable[[Tensor, Tensor], Tensor]) -> None:
+    x, y = torch.randn(4, 3, 5), torch.randn(4, 3, 2)
+    found = rekindle.vmap(program)(x, y)
+    torch.testing.assert_close(found, torch.stack([program(*each) for each in zip(x, y, strict=True)]))
+
+
+@pytest.mark.parametrize(
+    ("program", "sizes"),
+    [
+        (lambda x, i: torch.take(x, i), (5,)),
+        (lambda x, i: x.index_fill(0, i, 1.0), (5,)),
+        (lambda x, i: torch.nn.functional.embedding(i, x), (5, 2)),
+        (lambda x, i: torch.nn.functional.embedding(i - 7, x), (5, 2)),
+        (lambda x, i: x.index_add(0, i - 7, torch.ones(2, 3)), (5, 3)),
+        (lambda x, i: x.index_copy(0, i - 7, torch.ones(2, 3)), (5, 3)),
+        (lambda x, i: x.index_add(0, i - 7, torch.ones(1, 4)), (5, 3)),
+        (lambda x, i: torch.cat([x, x[0]]), (5, 3)),
+    ],
+)
+def test_what_an_example_refuses_is_refused(
+    program: Callable[[Tensor, Tensor], Tensor], sizes: tuple[int, ...]
+) -> None:
+    x, i = torch.randn(3, *sizes), torch.tensor([[7], [6], [5]])
+    with pytest.raises((RuntimeError, IndexError)):
+        torch.stack([program(*each) for each in zip(x, i, strict=True)])
+    with pytest.raises((RuntimeError, IndexError)):
+        rekindle.vmap(program)(x, i)
+
+
+@pytest.mark.parametrize(("tables", "texts"), [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda table, text: torch.nn.functional.embedding(text, table, padding_idx=0),
+        lambda table, text: torch.nn.functional.embedding(text, table, padding_idx=-1),
+        lambda table, text: torch.nn.functional.embedding(text, table, scale_grad_by_freq=True),
+    ],
+)
+def test_gradients_of_embeddings(tables: int | None, texts: int | None, f: Callable[[Tensor, Tensor], Tensor]) -> None:
+    table = torch.randn(*[3, 4, 2][0 if tables == 0 else 1 :], requires_grad=True)
+    text = torch.tensor([[0, 1, 1], [0, 0, 3], [2, 0, 0]])
+    text = text if texts == 0 else text[1]
+    of_each = [(table if tables is None else table[n], text if texts is None else text[n]) for n in range(3)]
+    found, expected = rekindle.vmap(f, (tables, texts))(table, text), torch.stack([f(*each) for each in of_each])
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn_like(found)
+    (gradient,) = torch.autograd.grad((found * weights).sum(), table)
+    torch.testing.assert_close(gradient, *torch.autograd.grad((expected * weights).sum(), table))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda n, x: x * (n * 0.1),
+        lambda n, x: x * (0.1 - n),
+        lambda n, x: x + float(n < 16777216.5),
+        lambda n, x: x * (n - float(x.sum())),
+    ],
+)
+def test_ints_with_floats_are_computed_in_double(program: Callable[[int, Tensor], Tensor]) -> None:
+    def f(x: Tensor) -> Tensor:
+        return program(int(x.sum()), x)
+
+    x = torch.tensor([[3.7], [16777217.3], [2.0]], dtype=torch.float64)
+    torch.testing.assert_close(rekindle.vmap(f)(x), torch.stack([f(each) for each in x]), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.movedim(0, -1),
+        lambda x: x.movedim([0], [-1]),
+        lambda x: x.squeeze(-1),
+        lambda x: x.squeeze((0,)),
+        lambda x: x.transpose(0, -1),
+        lambda x: x.flip(0),
+        lambda x: torch.cosine_similarity(x, x + 1, 0),
+        lambda x: torch.linalg.norm(x, dim=0, keepdim=True),
+        lambda x: torch.aminmax(x, keepdim=True)[1],
+        lambda x: torch.aminmax(x)[0],
+    ],
+)
+def test_dimensions_of_examples_that_are_numbers(program: Callable[[Tensor], Tensor]) -> None:
+    x = torch.randn(4)
+    found = rekindle.vmap(program)(x)
+    torch.testing.assert_close(found, torch.stack([program(each) for each in x]))
+
+
+def test_extremes_keep_dimensions() -> None:
+    x = torch.randn(4, 3, 2)
+    found = rekindle.vmap(lambda x: torch.aminmax(x, keepdim=True))(x)
+    torch.testing.assert_close(tuple(found), (x.amin((1, 2), True), x.amax((1, 2), True)))
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x: x.squeeze(1), lambda x: x.transpose(0, 1), lambda x: x.flip(1), lambda x: x.swapaxes(0, 1)]
+)
+def test_dimensions_that_numbers_do_not_have(program: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        program(torch.tensor(1.0))
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        rekindle.vmap(program)(torch.randn(4))

@@ -41,8 +41,12 @@ batch take_along_dim(self, indices, dim):
 
 batch take(self, index):
     whole = flat(self)
-    made = torch.gather(whole, 1, torch.remainder(flat(index), torch.size(whole, 1)))
+    made = torch.gather(whole, 1, from_the_start(flat(index), torch.size(whole, 1)))
     return torch.reshape(made, torch.size(index))
+
+def from_the_start(index: Tensor, size: int) -> Tensor:
+    # Negative indices count from the end; those out of range stay out of range.
+    return torch.where(index < 0, index + size, index)
 
 # ``x[i, :, j]``: positions of the dimensions of an example. Indexed dimensions are replaced by those of the indices,
 # at the first of them, or at the front if other dimensions are between them.
@@ -161,28 +165,43 @@ def along_all(whole: Tensor, where: int, index: Tensor) -> Tensor:
 batch index_add(self, dim, index, source, alpha):
     whole, given = lifted(self), lifted(source)
     where = inner(self, dim)
-    return lowered(torch.scatter_add(whole, where, along_all(whole, where, index), given * alpha), self)
+    places = along_all(whole, where, index)
+    check_sizes_of_source(given, places)
+    return lowered(torch.scatter_add(whole, where, places, given * alpha), self)
 
 batch index_copy(self, dim, index, source):
-    whole = lifted(self)
+    whole, given = lifted(self), lifted(source)
     where = inner(self, dim)
-    return lowered(torch.scatter(whole, where, along_all(whole, where, index), lifted(source)), self)
+    places = along_all(whole, where, index)
+    check_sizes_of_source(given, places)
+    return lowered(torch.scatter(whole, where, places, given), self)
+
+def check_sizes_of_source(source: Tensor, places: Tensor) -> None:
+    if torch.size(source) != torch.size(places):
+        raise RuntimeError(f"the sizes of the source are {inner_sizes(source)}, and not {inner_sizes(places)}")
 
 batch masked_fill.Tensor(self, mask, value):
     a, b = aligned(self, True, mask, True)
     return torch.where(b, torch.to(padded(value, True, a.dim() - 1), self.dtype), a)
 
 batch embedding(weight, batched_weight, indices, batched_indices, padding_idx, scale_grad_by_freq, sparse):
-    if not batched_weight:
+    if not batched_weight and not scale_grad_by_freq:
         return torch.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
-    # The tables of all examples under each other, and indices that count from the start of an example's own.
-    rows = torch.size(weight, 1)
+    # The tables of all examples under each other, and indices that count from the start of an example's own. Gradients
+    # are scaled by the number of times that an index occurs in an example.
+    tables = weight if batched_weight else same_for_all(weight, batch_size)
+    rows = torch.size(tables, 1)
     starts = torch.arange(0, batch_size * rows, rows, device=weight.device)
     if batched_indices:
         places = indices + torch.reshape(starts, [batch_size] + [1] * (indices.dim() - 1))
     else:
         places = indices + torch.reshape(starts, [batch_size] + [1] * (indices.dim()))
-    return torch.embedding(torch.flatten(weight, 0, 1), places)
+    # An index out of range is none of another example's table.
+    places = torch.masked_fill(places, torch.logical_or(indices < 0, indices >= rows), -1)
+    made = torch.embedding(torch.flatten(tables, 0, 1), places, -1, scale_grad_by_freq)
+    if padding_idx >= 0:  # the row of each table that gets no gradient
+        return torch.where(torch.unsqueeze(indices == padding_idx, -1), torch.detach(made), made)
+    return made
 
 batch one_hot(self, num_classes):
     return torch.one_hot(self, num_classes)
@@ -191,7 +210,7 @@ batch index_fill.int_Scalar(self, dim, index, value):
     whole = lifted(self)
     where = inner(self, dim)
     mask = torch.zeros([batch_size, torch.size(whole, where)], dtype=11, device=self.device)
-    marked = torch.scatter(mask, 1, torch.remainder(lifted(index), torch.size(whole, where)), True)
+    marked = torch.scatter(mask, 1, from_the_start(lifted(index), torch.size(whole, where)), True)
     shape = [1] * (whole.dim())
     shape[0], shape[where] = batch_size, torch.size(whole, where)
     return lowered(torch.masked_fill(whole, torch.reshape(marked, shape), value), self)

@@ -132,9 +132,22 @@ batch tensordot(self, other, dims_self, dims_other):
     made = torch.bmm(torch.reshape(a, [batch_size, height, number]), torch.reshape(b, [batch_size, number, width]))
     return torch.reshape(made, [batch_size] + rows + columns)
 
-batch cross, linalg_cross(self, other, dim):
+batch cross(self, other, dim):
     a, b = aligned(self, True, other, True)
-    return torch.linalg_cross(a, b, dim=inner(a, -1 if dim is None else dim))
+    return torch.linalg_cross(a, b, dim=first_of_three(a) if dim is None else inner(a, dim))
+
+def first_of_three(self: Tensor) -> int:
+    found = 0
+    for dim in range(1, self.dim()):
+        if found == 0 and torch.size(self, dim) == 3:
+            found = dim
+    if found == 0:
+        raise RuntimeError("no dimension of size 3 in input")
+    return found
+
+batch linalg_cross(self, other, dim):
+    a, b = aligned(self, True, other, True)
+    return torch.linalg_cross(a, b, dim=inner(a, dim))
 
 batch cdist(x1, x2, p, compute_mode):
     a, b = aligned(x1, True, x2, True)
@@ -146,7 +159,7 @@ batch _cdist_forward(x1, x2, p, compute_mode):
 
 batch cosine_similarity(x1, x2, dim, eps):
     a, b = aligned(x1, True, x2, True)
-    return torch.cosine_similarity(a, b, inner(a, dim), eps)
+    return torch.cosine_similarity(lifted(a), lifted(b), inner(a, dim), eps)
 
 batch pairwise_distance(x1, x2, p, eps, keepdim):
     a, b = aligned(x1, True, x2, True)

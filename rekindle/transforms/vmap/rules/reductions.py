@@ -44,7 +44,7 @@ batch linalg_norm(self, ord, dim, keepdim, dtype):
         if self.dim() == 2:
             return torch.linalg_norm(self, ord, [1], keepdim, dtype=dtype)
         return torch.linalg_norm(self, ord, [1, 2], keepdim, dtype=dtype)
-    return torch.linalg_norm(self, ord, inner_all(self, dim), keepdim, dtype=dtype)
+    return lowered(torch.linalg_norm(lifted(self), ord, inner_all(self, dim), keepdim, dtype=dtype), self)
 
 batch linalg_norm.ord_str(self, ord, dim, keepdim, dtype):
     if dim is None:
@@ -75,8 +75,9 @@ batch renorm(self, p, dim, maxnorm):
 
 batch aminmax(self, dim, keepdim):
     if dim is None:
-        whole = flat(self)
-        return torch.amin(whole, [1]), torch.amax(whole, [1])
+        least, most = torch.aminmax(flat(self), dim=1)
+        rank = self.dim() - 1 if keepdim else 0
+        return with_dimensions(least, rank), with_dimensions(most, rank)
     least, most = torch.aminmax(lifted(self), dim=inner(self, dim), keepdim=keepdim)
     return lowered(least, self), lowered(most, self)
 
@@ -87,8 +88,8 @@ batch sort(self, dim, descending):
     values, indices = torch.sort(lifted(self), inner(self, dim), descending)
     return lowered(values, self), lowered(indices, self)
 
-batch diff(self, n, dim):
-    return torch.diff(self, n, inner(self, dim))
+batch diff(self, n, dim, prepend, append):
+    return torch.diff(self, n, inner(self, dim), prepend, append)
 
 batch trapz.dx(y, dx, dim):
     return torch.trapz(y, dx=dx, dim=inner(y, dim))

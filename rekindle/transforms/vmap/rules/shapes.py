@@ -50,13 +50,13 @@ batch permute(self, dims):
     return torch.permute(self, [0] + inner_all(self, dims))
 
 batch transpose.int, transpose_copy.int(self, dim0, dim1):
-    return self if self.dim() == 1 else torch.transpose(self, inner(self, dim0), inner(self, dim1))
+    return lowered(torch.transpose(lifted(self), inner(self, dim0), inner(self, dim1)), self)
 
 batch swapaxes(self, axis0, axis1):
-    return self if self.dim() == 1 else torch.transpose(self, inner(self, axis0), inner(self, axis1))
+    return lowered(torch.transpose(lifted(self), inner(self, axis0), inner(self, axis1)), self)
 
 batch swapdims(self, dim0, dim1):
-    return self if self.dim() == 1 else torch.transpose(self, inner(self, dim0), inner(self, dim1))
+    return lowered(torch.transpose(lifted(self), inner(self, dim0), inner(self, dim1)), self)
 
 batch t(self):
     return self if self.dim() < 3 else torch.transpose(self, 1, 2)
@@ -77,10 +77,10 @@ batch matrix_H(self):
     return torch.mH(self) if self.dim() == 3 else torch.conj(self)
 
 batch movedim.int, moveaxis.int(self, source, destination):
-    return torch.movedim(self, inner(self, source), inner(self, destination))
+    return lowered(torch.movedim(lifted(self), inner(self, source), inner(self, destination)), self)
 
 batch movedim.intlist, moveaxis.intlist(self, source, destination):
-    return torch.movedim(self, inner_all(self, source), inner_all(self, destination))
+    return lowered(torch.movedim(lifted(self), inner_all(self, source), inner_all(self, destination)), self)
 
 batch unsqueeze, unsqueeze_copy(self, dim):
     rank = self.dim()
@@ -92,10 +92,10 @@ batch squeeze, squeeze_copy(self):
     return torch.squeeze(self, [dim for dim in range(1, self.dim()) if torch.size(self, dim) == 1])
 
 batch squeeze.dim, squeeze_copy.dim(self, dim):
-    return self if self.dim() == 1 else torch.squeeze(self, inner(self, dim))
+    return torch.squeeze(lifted(self), inner(self, dim))
 
 batch squeeze.dims, squeeze_copy.dims(self, dim):
-    return self if self.dim() == 1 else torch.squeeze(self, inner_all(self, dim))
+    return torch.squeeze(lifted(self), inner_all(self, dim))
 
 batch flatten.using_ints(self, start_dim, end_dim):
     whole = lifted(self)
@@ -170,7 +170,7 @@ batch cat, concat, concatenate(tensors, dim):
     for tensor in tensors:
         if tensor.dim() > rank:
             rank, whole = tensor.dim(), tensor
-    kept = [tensor for tensor in tensors if tensor.dim() == rank]
+    kept = [tensor for tensor in tensors if tensor.dim() == rank or tensor.dim() != 2 or torch.size(tensor, 1) != 0]
     return torch.cat(kept, inner(whole, dim))
 
 batch stack(tensors, dim):
@@ -208,7 +208,7 @@ batch atleast_3d(self):
     return torch.unsqueeze(plane, 3) if plane.dim() == 3 else plane
 
 batch flip(self, dims):
-    return self if self.dim() == 1 else torch.flip(self, inner_all(self, dims))
+    return lowered(torch.flip(lifted(self), inner_all(self, dims)), self)
 
 batch fliplr(self):
     return torch.flip(self, [2])
@@ -219,7 +219,7 @@ batch flipud(self):
 batch roll(self, shifts, dims):
     if len(dims) == 0:
         return torch.reshape(torch.roll(flat(self), shifts, [1]), torch.size(self))
-    return torch.roll(lifted(self), shifts, inner_all(self, dims)) if self.dim() > 1 else self
+    return lowered(torch.roll(lifted(self), shifts, inner_all(self, dims)), self)
 
 batch rot90(self, k, dims):
     return torch.rot90(self, k, inner_all(self, dims))
