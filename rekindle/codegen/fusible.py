@@ -22,11 +22,12 @@ from rekindle.codegen.operators import (
 from rekindle.codegen.operators.concat import MAX_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.operators.schema import FunctionSchema
-from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TENSOR, OptionalType, TensorType
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, TENSOR, OptionalType, TensorType
 
 NUMBERS = (INT, FLOAT, BOOL, NUMBER)
 DEVICE_TYPES: Final = ("cpu", "cuda")
 """The types of devices that kernels are made for."""
+_COMPLEX: Final = "kernels do not know complex numbers"
 
 
 def qualified_name(node: Node) -> str | None:
@@ -121,6 +122,8 @@ def refusal(node: Node) -> str | None:
             reason = _of_type(value.type)
             if reason is not None:
                 return reason
+        elif value.type == COMPLEX:
+            return _COMPLEX
     if name in ROWS or name in POOLS or name in COMPOSITES:
         return _of_rows(node)
     if name in JOINS:
@@ -140,7 +143,7 @@ def _of_type(type: TensorType) -> str | None:
     if type.device is not None and type.device.type not in DEVICE_TYPES:
         return f"kernels are made for CPUs and CUDA, and a tensor is on {type.device}"
     if type.dtype is not None and type.dtype.is_complex:
-        return "kernels do not know complex numbers"
+        return _COMPLEX
     if type.undefined:
         return "a tensor is undefined"
     return None

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import rekindle
 import rekindle.ops
 import rekindle.runtime.executor
 from rekindle.codegen import fusion_executor
@@ -32,6 +33,10 @@ graph(%x : Tensor, %y : Tensor):
   %c : Tensor = aten::relu(%a)
   return (%b, %c)
 """
+
+
+def turned(x: Tensor) -> Tensor:
+    return (x * 2j + 1).exp()
 
 
 def chain() -> FusionExecutor:
@@ -54,6 +59,13 @@ def test_in_a_plan() -> None:
     group = group_of(graph.find_nodes("prim::FusionGroup")[0].get_graph("Subgraph"))
     assert group is not None
     assert len(group.launches) == 1
+
+
+def test_numbers_that_kernels_do_not_know_stay_outside() -> None:
+    scripted = rekindle.script(turned)
+    x = torch.randn(3, 2)
+    for _ in range(4):  # the types of the results are not known to the fusion
+        assert torch.equal(scripted(x), turned(x))
 
 
 def test_an_input_that_is_none() -> None:

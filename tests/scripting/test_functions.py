@@ -9,6 +9,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import rekindle
 from rekindle.errors import ArgumentError
@@ -218,6 +219,36 @@ def test_autocast_decorators_count():
     scripted = rekindle.script(calls_reduced)
     assert [y.dtype for y in scripted(x)] == [torch.bfloat16, torch.float32, torch.bfloat16]
     assert torch.equal(rekindle.script(profiled)(x), x + 1)
+
+
+@torch.random.fork_rng(devices=[])
+@torch.no_grad()
+def forked(x):
+    return x * torch.rand(2)
+
+
+@sdpa_kernel([SDPBackend.MATH])
+def attended(x):
+    return F.scaled_dot_product_attention(x, x, x)
+
+
+def test_decorators_of_functions_that_make_context_managers_count():
+    x = torch.ones(2, requires_grad=True)
+    scripted = rekindle.script(forked)
+    torch.manual_seed(3)
+    expected = forked(x)
+    for _ in range(4):  # each call leaves the state of the generator as it was
+        found = scripted(x)
+        assert torch.equal(found, expected)
+        assert not found.requires_grad
+
+
+def test_a_decorator_selects_the_implementation_of_attention():
+    x = torch.randn(1, 3, 4)
+    with torch.profiler.profile() as profile:
+        found = rekindle.script(attended)(x)
+    assert "aten::_scaled_dot_product_attention_math" in {event.key for event in profile.key_averages()}
+    torch.testing.assert_close(found, attended(x))
 
 
 @functools.singledispatch

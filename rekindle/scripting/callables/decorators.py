@@ -1,12 +1,13 @@
 """Decorated functions: the objects that decorators return.
 
-A context manager of PyTorch (``@torch.no_grad()``) becomes a ``with`` statement around the body. Wrappers that do not
+A context manager of PyTorch (``@torch.no_grad()``, ``@sdpa_kernel(…)``) becomes a ``with`` statement around the body. Wrappers that do not
 change the result of a call, such as those of ``torch._dynamo.disable`` and ``warnings.deprecated``, are skipped. Any
 other wrapper is compiled itself, and its code calls the wrapped function.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
 from collections.abc import Container, Mapping
@@ -20,6 +21,7 @@ from rekindle.errors import UNKNOWN_RANGE, NotScriptableError, SourceRange
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.scripting.class_values import class_value
+from rekindle.scripting.library_values.context_functions import creator_of
 from rekindle.scripting.resolver import closure_of
 from rekindle.syntax.views import Apply, Def, Ident, Var, With, WithItem
 
@@ -50,7 +52,8 @@ _LOOKED_THROUGH: Final = frozenset(
 compiled code rejects a call by an old name."""
 
 _REFUSED: Final = frozenset({"contextlib", "functools", "torch._functorch", "torch._vmap_internals"})
-"""Those whose decorators do, by means that cannot be compiled: ``contextmanager``, ``singledispatch``, ``vmap``."""
+"""Those whose decorators do, by means that cannot be compiled: ``contextmanager`` (of functions other than PyTorch's), ``singledispatch``,
+``vmap``."""
 
 
 def _is_of(wrapper: types.FunctionType, modules: Container[str]) -> bool:
@@ -85,6 +88,9 @@ def _manager_of(function: types.FunctionType) -> Any:
     """Return the context manager that ``function``, decorated with one of PyTorch, enters around each call; None for
     other functions."""
     module, closure = function.__globals__.get("__name__"), closure_of(function)
+    if module == contextlib.__name__:
+        manager = closure.get("self")
+        return None if creator_of(manager) is None else manager
     if module == torch.amp.autocast_mode.__name__:
         return closure.get("autocast_instance")
     code = function.__code__  # whose name newer PyTorch changes
@@ -116,6 +122,9 @@ class EnteredManager(SugaredValue):
         self.manager = manager
 
     def call(self, call: CallSite) -> SugaredValue:
+        creator = creator_of(self.manager)
+        if creator is not None:
+            return creator.call(call)
         cls = type(self.manager)
         made = class_value(cls, call.range)
         if made is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
 from operator import attrgetter
@@ -99,3 +100,16 @@ CONTEXT_FUNCTIONS: Final[dict[int, SugaredValue]] = {
     id(function): ContextFunction(function) for function in (attrgetter(name)(torch) for name in _FUNCTIONS)
 }
 """Sugared values of functions, by identity."""
+
+
+def creator_of(manager: object) -> ContextFunction | None:
+    """Return a function without parameters that creates context managers equal to ``manager``; None if ``manager`` was
+    not created by a function in :data:`CONTEXT_FUNCTIONS`."""
+    if not isinstance(manager, contextlib._GeneratorContextManager):
+        return None
+    functions = (attrgetter(name)(torch) for name in _FUNCTIONS)
+    function = next((each for each in functions if inspect.unwrap(each) is manager.func), None)
+    if function is None:
+        return None
+    values = (*manager.args, *manager.kwds.values())
+    return ContextFunction(_HeldArguments(function, len(manager.args), tuple(manager.kwds), dict(enumerate(values))))

@@ -82,7 +82,7 @@ batch aminmax(self, dim, keepdim):
     return lowered(least, self), lowered(most, self)
 
 batch msort(self):
-    return torch.msort(self) if self.dim() == 1 else torch.sort(self, 1)[0]
+    return lowered(torch.sort(lifted(self), 1)[0], self)
 
 batch sort(self, dim, descending):
     values, indices = torch.sort(lifted(self), inner(self, dim), descending)

@@ -95,7 +95,7 @@ batch squeeze.dim, squeeze_copy.dim(self, dim):
     return torch.squeeze(lifted(self), inner(self, dim))
 
 batch squeeze.dims, squeeze_copy.dims(self, dim):
-    return torch.squeeze(lifted(self), inner_all(self, dim))
+    return lowered(torch.squeeze(lifted(self), inner_all(self, dim)), self)
 
 batch flatten.using_ints(self, start_dim, end_dim):
     whole = lifted(self)
