@@ -1,8 +1,8 @@
 """Decorated functions: the objects that decorators return.
 
-A context manager of PyTorch (``@torch.no_grad()``, ``@sdpa_kernel(…)``) becomes a ``with`` statement around the body. Wrappers that do not
-change the result of a call, such as those of ``torch._dynamo.disable`` and ``warnings.deprecated``, are skipped. Any
-other wrapper is compiled itself, and its code calls the wrapped function.
+A context manager of PyTorch (``@torch.no_grad()``, ``@sdpa_kernel(…)``) becomes a ``with`` statement around the body.
+Wrappers that do not change the result of a call, such as those of ``torch._dynamo.disable`` and
+``warnings.deprecated``, are skipped. Any other wrapper is compiled itself, and its code calls the wrapped function.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _LOOKED_THROUGH: Final = frozenset(
 compiled code rejects a call by an old name."""
 
 _REFUSED: Final = frozenset({"contextlib", "functools", "torch._functorch", "torch._vmap_internals"})
-"""Those whose decorators do, by means that cannot be compiled: ``contextmanager`` (of functions other than PyTorch's), ``singledispatch``,
-``vmap``."""
+"""Those whose decorators do, by means that cannot be compiled: ``contextmanager`` (of functions other than PyTorch's),
+``singledispatch``, ``vmap``."""
 
 
 def _is_of(wrapper: types.FunctionType, modules: Container[str]) -> bool:
