@@ -21,6 +21,7 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from rekindle.analysis.default_device import is_sole_function_mode, may_read_default_device, run_outside
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import compiled_formulas
 from rekindle.autodiff.gradient import BackwardGraph, Gradient, stored_gradient
 from rekindle.autodiff.operators import through_autograd
@@ -50,7 +51,7 @@ from rekindle.ir.subgraph_execution import (
     is_settled_at_once,
     replayed,
 )
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import ListType, TensorType
 from rekindle.ops.registration.declare import implements_for_node
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
@@ -332,6 +333,7 @@ class _SizeSpecialization:
         "lists",
         "places",
         "ranks",
+        "recomputes",
         "replayed_forward",
         "saved",
         "several",
@@ -362,11 +364,14 @@ class _SizeSpecialization:
             if source not in values
         )
         """The captures: their number, and where they are found: which output, or ``~`` which input."""
-        self.lists = not gradient.is_straight_line and any(
-            source >= 0 and not isinstance(gradient.forward.outputs[source].type, TensorType)
-            for source in gradient.captures
-        )
+        types = [gradient.forward.outputs[source].type for source in gradient.captures if source >= 0]
+        if gradient.is_straight_line:
+            self.lists = any(isinstance(type, ListType) and may_contain_tensor(type) for type in types)
+        else:
+            self.lists = any(not isinstance(type, TensorType) for type in types)
         """Whether residuals are lists of tensors, which autograd cannot save as such."""
+        self.recomputes = self.lists or not gradient.is_straight_line
+        """Whether the forward runs again for gradients of gradients: not all residuals are results to autograd."""
         self.forward = callable_of(graph, "differentiable graph", optimized=is_optimized)
         self.replayed_forward = replayed(self.forward)
         self._again: Callable[..., Any] | None = None
@@ -443,7 +448,7 @@ class DifferentiableGraph(torch.autograd.Function):
             if len(tensors) != len(saved):
                 ctx.others = [None if isinstance(value, Tensor) else (value,) for value in saved]
         ctx.save_for_backward(*tensors)
-        if not plan.gradient.is_straight_line:
+        if plan.recomputes:
             ctx.inputs = [
                 None if ~index in plan.gradient.captures else (value, getattr(value, "_version", 0))
                 for index, value in enumerate(inputs)
@@ -476,7 +481,7 @@ class DifferentiableGraph(torch.autograd.Function):
             leaves = iter(saved)
             saved = [_unflatten(other, leaves) for other in ctx.others]
             del leaves  # it holds the tuple of all tensors
-        if not gradient.is_straight_line and torch.is_grad_enabled():
+        if plan.recomputes and torch.is_grad_enabled():
             known = {source: saved[place] for place, (_, source) in enumerate(plan.saved)}
             return (None, None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
         backward = plan.backward(defined, roots)

@@ -60,7 +60,7 @@ class ArchiveLimitError(ArchiveError):
 
 
 class UnsafeArchiveError(ArchiveError):
-    """An archive requests what loading never does: import a module, run code, access a file.
+    """An archive that requests what loading never does: import a module, run code, access a file.
 
     Example:
         >>> issubclass(rekindle.errors.UnsafeArchiveError, rekindle.errors.ArchiveError)

@@ -293,6 +293,7 @@ class Emitter:
 
         Raises:
             TypeMismatchError: a value of this type has no truth value.
+        UnsupportedError: the value is a member of an enum that defines the truth of its members.
         """
         if value.type == BOOL:
             return value

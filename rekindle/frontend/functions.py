@@ -24,12 +24,11 @@ from rekindle.frontend.inference.none_check_insertion import NoneCheckInserter
 from rekindle.frontend.inference.type_inference import TypeEvidence, with_inference
 from rekindle.frontend.language import LANGUAGE
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.frontend.scopes.environment import is_meaningful
 from rekindle.frontend.scopes.private_names import private_names
 from rekindle.frontend.signatures import RESULT, Signature, TypeOrError, read_signature
 from rekindle.frontend.ssa.assignedness import settle_guards
 from rekindle.frontend.ssa.closures import lift_closures
-from rekindle.frontend.ssa.conversion import convert_to_ssa
+from rekindle.frontend.ssa.conversion import convert_to_ssa, is_meaningful_name
 from rekindle.frontend.statements.simple_statements import emit_return
 from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
 from rekindle.frontend.sugared_values.classes import InitBinding
@@ -233,7 +232,7 @@ def _emit_parameters(
 ) -> None:
     for position, (param, argument) in enumerate(zip(definition.params, schema.arguments, strict=True)):
         name = param.name.name
-        value = emitter.graph.add_input(name if is_meaningful(name) else "", argument.type)
+        value = emitter.graph.add_input(name if is_meaningful_name(name) else "", argument.type)
         if position == 0 and self_binding is not None:
             emitter.environment.assign(name, param.name.range, self_binding.sugared(value))
         else:

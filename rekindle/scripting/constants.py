@@ -11,6 +11,7 @@ from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.scalar_types import NUMBERED_CLASSES
 from rekindle.ir.types import DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER, ListType, TupleType, Type, unify_all
+from rekindle.program.sources.outside_lists import FROM_OUTSIDE
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type
 
 SIMPLE_CONSTANTS: Final = (
@@ -50,7 +51,10 @@ def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
         if element is None:
             return None
         python = "Size" if isinstance(obj, torch.Size) else ""
-        return construct("prim::ListConstruct", known, ListType(element, python), range, graph)
+        made = construct("prim::ListConstruct", known, ListType(element, python), range, graph)
+        if not python:
+            made.node.attributes[FROM_OUTSIDE] = 1
+        return made
     if is_named_tuple(type(obj)):
         return construct("prim::TupleConstruct", known, named_tuple_type(type(obj), range), range, graph)
     return construct("prim::TupleConstruct", known, TupleType(tuple(value.type for value in known)), range, graph)

@@ -49,7 +49,7 @@ def loop_with_else(loop: For | While, otherwise: Sequence[Stmt]) -> Stmt:
     """
     range = loop.range
     flag = hidden(range, "broken")
-    body, marked = mark_breaks([statement.tree for statement in _body(loop)], flag)
+    body, marked = mark_breaks([statement.tree for statement in loop.body], flag)
     if not marked:
         return together(range, [loop, *otherwise])
     changed: Stmt
@@ -58,12 +58,8 @@ def loop_with_else(loop: For | While, otherwise: Sequence[Stmt]) -> Stmt:
     else:
         changed = While.create(range, loop.condition, [Stmt(tree) for tree in body])
     before = Assign.create(range, [flag], bare(FalseLiteral, range))
-    behind = If.create(range, UnaryOp.create(range, "not", flag), otherwise, [])
-    return together(range, [before, changed, behind])
-
-
-def _body(loop: For | While) -> list[Stmt]:
-    return loop.body
+    after = If.create(range, UnaryOp.create(range, "not", flag), otherwise, [])
+    return together(range, [before, changed, after])
 
 
 def mark_breaks(trees: Sequence[Tree], flag: Expr) -> tuple[list[Tree], bool]:

@@ -359,7 +359,7 @@ def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
 
 
 class _Layout:
-    """A generator of NEWLINE, INDENT and DEDENT tokens, which also collects the type comments."""
+    """Inserts NEWLINE, INDENT and DEDENT tokens, which also collects the type comments."""
 
     __slots__ = ("_comments", "_end", "_indents", "_source")
 

@@ -31,6 +31,7 @@ def source_of(obj: Any, *, unwrap: bool = True) -> Source:
 
     Raises:
         NotScriptableError: Python does not know the source.
+        ParseError: a string literal in the source is never closed, or has an invalid prefix.
     """
     if unwrap:
         obj = inspect.unwrap(obj)
@@ -81,7 +82,7 @@ def _begins(line: str, obj: Any) -> bool:
     return re.match(rf"\s*(@|(async\s+def|def|class)\s+{obj.__name__}\b|.*\blambda\b)", line) is not None
 
 
-_LINE_START = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(@|\b(?:def|class|async)\b)?")
+_LINE_START = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(@)?")
 
 
 def _definition_end(source: Source, *, is_part: bool) -> int | None:

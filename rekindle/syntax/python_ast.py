@@ -40,12 +40,13 @@ def function_def(
     """Return the definition of the Python function or method ``fn``, named ``name`` if given. For a wrapper, return
     that of the wrapped function, unless ``unwrap`` is False.
 
-    With ``signature_only`` the body is not converted and empty, and ``*args`` and ``**kwargs`` are omitted: Python runs
+    With ``signature_only`` the body is empty, and ``*args`` and ``**kwargs`` are omitted: Python runs
     the function. Errors of unsupported constructs are added to ``diagnostics``, and the tree has a placeholder
     (:class:`~rekindle.syntax.views.statements.ErrorStmt`) for each; without ``diagnostics`` the first is raised.
 
     Raises:
         NotScriptableError: the source is not found, has changed, or is not a function definition.
+        ParseError: the source is nested too deeply, or a type comment in it is invalid.
         UnsupportedError: there are no ``diagnostics``, and the function has Python that programs cannot have, or it is
             asynchronous or has type parameters.
     """
@@ -113,6 +114,7 @@ def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ())
 
     Raises:
         NotScriptableError: the source is not found, or is not a class definition.
+        ParseError: the source is nested too deeply, or a type comment in it is invalid.
         UnsupportedError: the class has Python that programs cannot have.
     """
 

@@ -128,3 +128,11 @@ def test_mvlgamma_computes_on_the_device_of_its_argument() -> None:
 
 def multivariate(x: Tensor) -> Tensor:
     return torch.mvlgamma(x, 2)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["a.exp().tensor_split(2, 0)[0].tanh()", "a.exp().tensor_split([1], 1)[1].tanh()", "a.exp().hsplit([1])[1].tanh()"],
+)
+def test_parts_in_lists_that_are_saved(expression: str) -> None:
+    assert_same(expression, [_random(3, 4)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +58,20 @@ def formatted(x: Tensor):
     )
 
 
+def first_of_endless(xs: list[int]):
+    pairs = next(zip(itertools.count(), itertools.repeat(3))), next(enumerate(itertools.count(4), 5))
+    return pairs, next(itertools.count(0.5)), next(itertools.cycle(xs), 7), next(itertools.cycle(xs))
+
+
+def compared(n: int):
+    ordered, counter, default = OrderedDict(a=1, c=n), Counter(a=1, c=n, e=0), defaultdict(int, a=1, c=n)
+    plain = {"c": 3, "a": 1}
+    literals = ordered == {"c": 3, "a": 1}, {"c": 3, "a": 1} == ordered, counter == {"c": 3, "a": 1}, counter == {}
+    variables = ordered == plain, plain != ordered, counter == plain, default == plain, ordered == default
+    same_class = ordered == OrderedDict(c=n, a=1), counter == Counter(a=1, c=3), default == defaultdict(int, c=3, a=1)
+    return literals, variables, same_class
+
+
 @pytest.mark.parametrize(
     ("program", "calls"),
     [
@@ -66,6 +80,8 @@ def formatted(x: Tensor):
         (sliced, [(0, 5, 2), (1, 0, 1), (-1, 2, 1), (1, -2, 1), (1, 2, 0), (9, 12, 1)]),
         (first_items, [(2,), (0,), (9,), (-1,)]),
         (compressed, [([5, 6, 7], [True, False, True]), ([], [True])]),
+        (first_of_endless, [([1, 2],), ([],)]),
+        (compared, [(3,), (4,)]),
         (formatted, [(torch.ones(2),)]),
         (counted, [(0.1, 0.1), (0.0, -0.7)]),
     ],

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.errors import UnsupportedError
+from tests.support.calls import assert_calls_agree
 
 Outcome = tuple[str, object]
 
@@ -218,3 +220,29 @@ def test_an_index_that_has_dimensions_needs_no_question() -> None:
         return x[torch.arange(n)], x[[0, 1]], x[torch.tensor([True, False, True])]
 
     assert "aten::dim(" not in str(rekindle.script(program).graph)
+
+
+def index_with_tuples(x, xs: list[int], i):
+    numbers, rows, new, mixed, one = (0, 1), ([0, 1], [1, 2]), (None, 1), (i, 0), (xs[0],)
+    x[numbers] = 5
+    x[new] += 1
+    x[rows] = 3
+    x[mixed] *= 2
+    x[tuple(xs)] -= 1
+    of_variables = x[numbers], x[rows], x[new], x[mixed], x[one], x[one + (0,)]
+    of_any_length = x[tuple(xs)], x[(0,) * x.dim()], x[x.shape[:1]] if len(x) < 2 else x
+    return x, of_variables, of_any_length, x[numbers, 0], x[((0, 1),)], x[()], x[xs]
+
+
+@pytest.mark.parametrize("rows", [torch.tensor([0, 1]), torch.tensor([True, False])])
+@pytest.mark.parametrize("xs", [[1], [1, -1], [0, 3], [-3], [0, 0, 0]])
+def test_the_items_of_a_tuple_are_indices_of_the_dimensions(xs: list[int], rows: torch.Tensor) -> None:
+    assert_calls_agree(index_with_tuples, (torch.arange(6.0).reshape(2, 3), xs, rows))
+
+
+def test_a_tuple_of_any_number_of_tensors_is_refused() -> None:
+    def read_at(x: torch.Tensor, ts: list[torch.Tensor]):
+        return x[tuple(ts)]
+
+    with pytest.raises(UnsupportedError, match=r"cannot be indexed with a value of type Tuple\[Tensor, ...\] here"):
+        rekindle.script(read_at)

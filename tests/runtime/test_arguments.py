@@ -38,7 +38,7 @@ from rekindle.ir.types import (
     union,
 )
 from rekindle.runtime.calls.arguments import Binder, bind, binder_of, signature, to_python
-from rekindle.runtime.calls.number_conversion import TORCHSCRIPT_RULES
+from rekindle.runtime.calls.number_conversion import PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
 from tests.support.deprecation import silence
 
 
@@ -111,6 +111,32 @@ def test_a_default_that_can_be_written_to() -> None:
     binder = Binder(F, TORCHSCRIPT_RULES)
     binder.bind([X], {})[2].append("b")
     assert binder.bind([X], {})[2] == ["a"]
+
+
+@pytest.mark.parametrize("rules", [PYTHON_RULES, TORCHSCRIPT_RULES])
+@pytest.mark.parametrize("passed", [1, 2, 3, 4])
+def test_defaults_of_arguments_by_position(rules: NumberRules, passed: int) -> None:
+    schema = FunctionSchema(
+        "f",
+        arguments=(
+            Argument("x", TENSOR),
+            Argument("n", INT, 3),
+            Argument("names", ListType(STRING), ["a"]),
+            Argument("scale", FLOAT, 2.0),
+        ),
+    )
+    given, binder = [X, 4, ["b"], 1.0], Binder(schema, rules)
+    for _ in range(2):
+        found = binder.bind(given[:passed], {})
+        assert found[0] is X
+        assert list(found[1:]) == [*given[1:passed], *[3, ["a"], 2.0][passed - 1 :]]
+        if passed < 3:
+            assert (found[2] is schema.arguments[2].default) == (rules is PYTHON_RULES)
+            if rules is TORCHSCRIPT_RULES:
+                found[2].append("c")
+    with pytest.raises(ArgumentError) as caught:
+        binder.bind([], {})
+    assert str(caught.value).splitlines()[0] == "f() is missing 1 argument: 'x'"
 
 
 F_SIGNATURE = (

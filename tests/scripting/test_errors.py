@@ -3,7 +3,7 @@
 import enum
 import functools
 import traceback
-from typing import Callable, Dict, Final, NamedTuple
+from typing import Callable, Dict, Final, List, NamedTuple, Tuple
 
 import pytest
 import torch
@@ -140,6 +140,53 @@ def test_python_objects_that_programs_cannot_use():
         "               ^^^^^^\n"
         "Hint: pass what it holds as arguments"
     )
+
+
+LIST = [1]
+NESTED = ([[1], [2]], 2)
+
+
+def appends_to_a_list(n: int) -> int:
+    LIST.append(n)
+    return len(LIST)
+
+
+def appends(xs: List[int], n: int):
+    xs.append(n)
+
+
+def appends_by_a_call(n: int):
+    appends(NESTED[0][1], n)
+
+
+class AppendsToAListOfTheClass(nn.Module):
+    seen = [1]
+
+    def forward(self, n: int) -> int:
+        self.seen.append(n)
+        return len(self.seen)
+
+
+def reads_lists(n: int) -> Tuple[List[int], int, bool, List[List[int]]]:
+    mine = list(LIST)
+    mine.append(n)
+    rows = [[n]]
+    rows[0].append(2)
+    return mine + LIST, sum(LIST), n in NESTED[0][0], rows
+
+
+def test_writes_to_lists_from_outside():
+    assert error_of(UnsupportedError, appends_to_a_list) == (
+        "'LIST' is a list from outside of the program, a constant here, and the function may write to it\n"
+        '  File "FILE", line N\n'
+        "    def appends_to_a_list(n: int) -> int:\n"
+        "        LIST.append(n)\n"
+        "        ^^^^\n"
+        "Hint: copy it with list(…), pass it as an argument, or assign it in the '__init__' of a module"
+    )
+    assert "'NESTED' is a list from outside of the program" in error_of(UnsupportedError, appends_by_a_call)
+    assert "'self.seen' is a list from outside of the program" in error_of(UnsupportedError, AppendsToAListOfTheClass())
+    assert rekindle.script(reads_lists)(1) == ([1, 1, 1], 1, True, [[1, 2]]) == reads_lists(1)
 
 
 def misspelled(x):

@@ -21,6 +21,10 @@ from rekindle.codegen.llvm.target import Target
 
 VECTORS: Final = 2
 """Number of vectors of channels in a block."""
+_UNROLL: Final = 4
+"""Number of steps in an iteration of the loop of a product."""
+_SHARES: Final = 8
+"""Number of tiles of rows that prefetch the next matrix together."""
 
 
 def lanes_of(target: Target) -> int:
@@ -193,6 +197,30 @@ class TaskWriter:
         f.lines[head:head] = phis
         return results
 
+    def _optional_loop(
+        self,
+        tag: str,
+        before: str,
+        count: str,
+        step: str,
+        start: str,
+        types: Sequence[str],
+        state: list[str],
+        body: Callable[[list[str], str], list[str]],
+    ) -> list[str]:
+        """Emit :meth:`loop` from the block ``before``, if ``count`` is not 0. Code is then emitted to the block
+        ``tag.done``."""
+        f = self.f
+        f.emit(f"br i1 {f.emit_value(f'icmp eq i64 {count}, 0')}, label %{tag}.done, label %{tag}.some")
+        f.label(f"{tag}.some")
+        found = self.loop(tag, count, step, start, types, state, body)
+        f.emit(f"br label %{tag}.done")
+        f.label(f"{tag}.done")
+        return [
+            f.emit_value(f"phi {type} [{known}, %{before}], [{new}, %{tag}.end]")
+            for type, known, new in zip(types, state, found, strict=True)
+        ]
+
     # --------------------------------------------------------------------------------------------------------- vectors
 
     def at(self, base: str, offset: str) -> str:
@@ -266,29 +294,33 @@ class TaskWriter:
             f"i64 {result_row}, i64 {rows}, i64 {depth}, i1 {adds})"
         )
 
-    def products(self) -> None:
+    def products(self, *, fetches: bool = False) -> None:
         """Emit the function that multiplies a matrix of ``rows`` rows and ``depth`` columns with a packed one, whose
         rows are adjacent in memory and a block of columns wide. With ``adds``, the product is added to the result
-        matrix."""
+        matrix. If ``fetches``, the function prefetches what follows the packed matrix in memory, as much as that has:
+        the matrix of the next call."""
         for rows in rows_of(self.target):
-            self._tile_of_products(rows)
+            self._tile_of_products(rows, fetches)
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         f.emit("br label %next")
         f.label("next")
-        sizes = rows_of(self.target)
+        sizes, width = rows_of(self.target), 4 * self.lanes * VECTORS
         phis = ", ".join(f"[%row.after{size}, %rows{size}]" for size in sizes)
         f.emit(f"%row = phi i64 [0, %entry], {phis}")
         left = self.calculate("sub", "%rows", "%row")
         start = self.at("%left", self.calculate("mul", "%row", "%left.row"))
         place = self.at("%result", self.calculate("mul", "%row", "%result.row"))
+        share = self.calculate("and", self.calculate("udiv", "%row", sizes[0]), _SHARES - 1)
+        share = self.calculate("add", self.calculate("mul", share, width // _SHARES), width)
+        ahead = self.at("%right", self.calculate("mul", share, "%depth"))
         for size in sizes:
             f.emit(f"%fits{size} = icmp uge i64 {left}, {size}")
             f.emit(f"br i1 %fits{size}, label %rows{size}, label %fewer{size}")
             f.label(f"rows{size}")
             f.emit(
                 f"call void @{self.name}.products{size}(ptr {start}, i64 %left.row, ptr %right, ptr {place}, "
-                "i64 %result.row, i64 %depth, i1 %adds)"
+                f"i64 %result.row, i64 %depth, i1 %adds, ptr {ahead})"
             )
             f.emit(f"%row.after{size} = add i64 %row, {size}")
             f.emit("br label %next")
@@ -299,8 +331,9 @@ class TaskWriter:
         )
         self.define(f"{self.name}.products", parameters, after="noinline ")
 
-    def _tile_of_products(self, rows: int) -> None:
-        """Emit the function that computes a product of ``rows`` rows, whose sums stay in registers."""
+    def _tile_of_products(self, rows: int, fetches: bool) -> None:
+        """Emit the function that computes a product of ``rows`` rows, whose sums stay in registers. If ``fetches``, it
+        prefetches a share of the next matrix, at ``%ahead``."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         starts, places = ["%left"], ["%result"]
@@ -310,9 +343,9 @@ class TaskWriter:
         count = rows * VECTORS
 
         def step(state: list[str], offset: str) -> list[str]:
-            right, *sums = state
+            right, ahead, *sums = state
             factors = [self.load(self.at(right, str(4 * self.lanes * vector))) for vector in range(VECTORS)]
-            found = [self.at(right, str(4 * self.lanes * VECTORS))]
+            found = [self.at(right, str(4 * self.lanes * VECTORS)), ahead]
             for row, start in enumerate(starts):
                 number = self.spread(self.at(start, offset))
                 for vector, factor in enumerate(factors):
@@ -320,9 +353,20 @@ class TaskWriter:
                     found.append(multiply_add(f, self.target.has("fma"), "float", self.lanes, number, factor, known))
             return found
 
-        types = ["ptr", *[self.vector] * count]
-        state = ["%right", *["zeroinitializer"] * count]
-        _, *sums = self.loop("steps", "%depth", "4", "0", types, state, step)
+        def steps(state: list[str], offset: str) -> list[str]:
+            if fetches:
+                f.call("void", "llvm.prefetch.p0", ("ptr", state[1]), ("i32", "0"), ("i32", "2"), ("i32", "1"))
+            for number in range(_UNROLL):
+                state = step(state, self.calculate("add", offset, 4 * number))
+            return [state[0], self.at(state[1], str(4 * self.lanes * VECTORS * _UNROLL // _SHARES)), *state[2:]]
+
+        types = ["ptr", "ptr", *[self.vector] * count]
+        state = ["%right", "%ahead", *["zeroinitializer"] * count]
+        whole, rest = self.calculate("udiv", "%depth", _UNROLL), self.calculate("urem", "%depth", _UNROLL)
+        done = self.calculate("sub", "%depth", rest)
+        state = self._optional_loop("whole", "entry", whole, str(4 * _UNROLL), "0", types, state, steps)
+        state = self._optional_loop("rest", "whole.done", rest, "4", self.calculate("mul", done, 4), types, state, step)
+        _, _, *sums = state
         f.emit("br i1 %adds, label %adding, label %storing")
         targets = [(place, str(4 * self.lanes * vector)) for place in places for vector in range(VECTORS)]
         for label in ("adding", "storing"):
@@ -333,7 +377,9 @@ class TaskWriter:
                     value = f.emit_value(f"fadd {self.vector} {self.load(at)}, {value}")
                 self.store(value, at)
             f.emit("ret void")
-        parameters = "ptr %left, i64 %left.row, ptr %right, ptr %result, i64 %result.row, i64 %depth, i1 %adds"
+        parameters = (
+            "ptr %left, i64 %left.row, ptr %right, ptr %result, i64 %result.row, i64 %depth, i1 %adds, ptr %ahead"
+        )
         self.define(f"{self.name}.products{rows}", parameters, after="noinline ")
 
     # ------------------------------------------------------------------------------------------------------ activations

@@ -26,8 +26,8 @@ LONGEST_SUM: Final = 64
 kernels."""
 MIN_CHANNELS: Final = 16
 """With fewer channels, the transforms cost more than they save."""
-_MAX_WEIGHTS: Final = 1 << 17
-"""With more weights, the transformed ones, nearly twice as large, do not fit into a cache."""
+_MAX_WEIGHTS: Final = 1 << 18
+"""With more weights, the transformed ones, nearly twice as large, take more than 16 MiB, and longer to read."""
 _MIN_TILES: Final = 16
 """Minimum number of tiles in a block, since each block reads all weights."""
 _GRAIN: Final = 1 << 19
@@ -140,7 +140,7 @@ class WinogradConvolution:
         tiles = sizes[0] * rows * columns
         patch_row = -(-channels // lanes) * lanes * 4
         product_row = -(-outputs // (VECTORS * lanes)) * VECTORS * lanes * 4
-        block = self._block(tiles, patch_row + product_row)
+        block = self._block(tiles, patch_row + product_row, packed[0].numel() * 4)
         patch_step, product_step = (block * row + _LINE for row in (patch_row, product_row))
         products = POINTS * patch_step
         unread = products + POINTS * product_step
@@ -180,10 +180,11 @@ class WinogradConvolution:
         most_threads = max(1, min(work // _GRAIN, words[WinogradWord.TASKS]))
         return _Call(function, words, sizes, strides, words[WinogradWord.WORKSPACE_BYTES], most_threads)
 
-    def _block(self, tiles: int, row: int) -> int:
-        """Return the number of tiles of a block: as many as have their patches and products in half of the second-level
-        cache, with at least one block for each thread."""
-        most = max(second_level_cache() // 2 // (POINTS * row), _MIN_TILES)
+    def _block(self, tiles: int, row: int, weights: int) -> int:
+        """Return the number of tiles of a block, with at least one block for each thread. Their patches and products,
+        ``row`` bytes for each of the points of a tile, take half of the second-level cache, or half as many bytes as
+        the ``weights``: each block reads all weights, from outside of the cache if they are larger."""
+        most = max(max(second_level_cache(), weights) // 2 // (POINTS * row), _MIN_TILES)
         share = -(-tiles // torch.get_num_threads())
         step = rows_of(self.target)[0]
         return min(tiles, max(-(-min(most, share) // step) * step, step))

@@ -105,7 +105,7 @@ class _WinogradWriter(TaskWriter):
     def write(self) -> None:
         self.activate()
         self._transform_images()
-        self.products()
+        self.products(fetches=True)
         self._multiply_all()
         self._transform_results()
         self._tasks()

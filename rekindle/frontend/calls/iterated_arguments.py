@@ -46,8 +46,8 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
     converted to a list of characters. In a program from an archive, return ``args``.
 
     Raises:
-        TypeMismatchError: the builtin iterates over a number, is ``len`` of a value that may have no length, or has too
-            many arguments.
+        TypeMismatchError: the builtin iterates over a number or a member of an enum that is neither a number nor a
+            string, is ``len`` of such a member or of a value that may have no length, or has too many arguments.
     """
     if not graph.follows_python or not args:
         return args
@@ -80,7 +80,11 @@ def _check_has_length(type: Type, range: SourceRange) -> None:
 
 def _plain(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> tuple[NamedValue, Sequence[NamedValue]]:
     """Return the first of the arguments, and all of them, with the string or number in place of a first one that is a
-    member of an enum, too."""
+    member of an enum, too.
+
+    Raises:
+        TypeMismatchError: the first is a member of an enum whose members are neither numbers nor strings.
+    """
     first = args[0]
     if plain_type(first.type) is not None:
         first = NamedValue(plain_value(graph, first.materialize(graph), range), range=first.range)

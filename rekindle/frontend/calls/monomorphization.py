@@ -14,7 +14,7 @@ from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.functions import complete, emit_given, new_emitter
 from rekindle.frontend.inference.type_inference import TypeEvidence, with_inference
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.frontend.scopes.environment import is_meaningful
+from rekindle.frontend.ssa.conversion import is_meaningful_name
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.local_functions import itself_within
 from rekindle.ir.graph import Graph, Value
@@ -105,7 +105,7 @@ def _declare(emitter: Emitter, parameters: Sequence[_Parameter]) -> list[Argumen
                 name += "_"
             taken.add(name)
             arguments.append(Argument(name, type))
-            emitter.graph.add_input(name if is_meaningful(name) else "", type)
+            emitter.graph.add_input(name if is_meaningful_name(name) else "", type)
     return arguments
 
 

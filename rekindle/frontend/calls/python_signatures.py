@@ -50,8 +50,6 @@ _RENAMED: Final = {
     "aten::device": {"type": "a"},
     "aten::split": {"sep": "separator", "maxsplit": "max"},
     "aten::rsplit": {"sep": "separator", "maxsplit": "max"},
-    "aten::splitlines": {"keepends": "keepends"},
-    "aten::expandtabs": {"tabsize": "tabsize"},
 }
 """By operator: its parameter names for the names of Python's arguments, where they differ."""
 

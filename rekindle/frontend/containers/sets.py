@@ -161,9 +161,6 @@ def _change(emitter: Emitter, range: SourceRange, function: str, found: Value, x
     return from_library(emitter, function, range, found, xs)
 
 
-# -------------------------------------------------------------------------------------------------------- elements
-
-
 # ------------------------------------------------------------------------------------------- methods and operators
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.calls.insertion import constant_int
 from rekindle.frontend.calls.special_calls import emit_tuple_call, expect_arguments
 from rekindle.frontend.containers.set_values import check_shown, is_shown_otherwise
 from rekindle.frontend.emitter import Emitter, FormHandler
@@ -20,7 +21,7 @@ from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import convert_value, unpack_tuple
-from rekindle.ir.types import INT, ListType, TupleType, Type, unify_all, unshaped, without_none
+from rekindle.ir.types import INT, NONE, ListType, TupleType, Type, unify_all, unshaped, without_none
 from rekindle.syntax.views import Apply, BinOp, Expr, TupleLiteral
 
 
@@ -86,7 +87,30 @@ def emit_tuple_literal(emitter: Emitter, expr: Expr, targets: int, hint: Type | 
 def operator_of_tuples(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
     if is_open_tuple(lhs.type) or is_open_tuple(rhs.type):
         return _of_tuples(emitter, operator, lhs, rhs, expr)
+    if operator == "*" and INT in (lhs.type, rhs.type) and emitter.graph.follows_python:
+        repeated = lhs if rhs.type == INT else rhs
+        return _repeated(emitter, repeated, rhs if repeated is lhs else lhs, expr.range)
     return None
+
+
+def _repeated(emitter: Emitter, value: Value, times: Value, range: SourceRange) -> Value | None:
+    """Emit ``value * times``, and return it. Return None if ``value`` is not a tuple, or has elements of several types
+    and ``times`` is not a constant."""
+    if not isinstance(value.type, TupleType):
+        return None
+    elements = tuple(map(unshaped, value.type.elements))
+    if not elements:
+        return value
+    items = unpack_tuple(emitter.graph, value, range)
+    common, count = unify_all(elements), constant_int(times)
+    if common is not None and (common != NONE or count is None):
+        made = emitter.insert_node("prim::ListConstruct", range, items, [ListType(common)]).output
+        return as_tuple_type(call_builtin(emitter, "aten::mul", range, made, times))
+    if count is None or count * len(items) > _MAX_ITEMS:
+        return None
+    return emitter.insert_node(
+        "prim::TupleConstruct", range, items * count, [TupleType(elements * max(count, 0))]
+    ).output
 
 
 def _of_tuples(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
@@ -133,6 +157,9 @@ def text_of_value(emitter: Emitter, value: Value, range: SourceRange) -> Value:
         check_shown("aten::str", [value.type], range)
     return call_builtin(emitter, "aten::str", range, value)
 
+
+_MAX_ITEMS: Final = 100
+"""The largest number of items of a repeated tuple whose length is known at compile time."""
 
 FORMS: Final[dict[str, FormHandler]] = {
     "tuple": _tuple_call,

@@ -237,7 +237,7 @@ def _kinds(value: Value) -> frozenset[str]:
 
 def give_empty_literals_types(one: Value, other: Value) -> None:
     """Change the type of an operand that is an unused ``[]`` or ``{}``, or a list or dict literal of such, to the type
-    of the list or dict with which it is compared."""
+    of the list or dict with which it is compared. A dict literal stays a dict beside a dict of another class."""
     for literal, beside in ((one, other), (other, one)):
         changes: list[tuple[Value, Type]] = []
         if not literal.has_uses and _may_have_type(literal, beside.type, changes):
@@ -257,6 +257,8 @@ def _may_have_type(literal: Value, type: Type, changes: list[tuple[Value, Type]]
         parts = [(item, type.element) for item in node.inputs]
     elif node.kind == "prim::DictConstruct" and isinstance(type, DictType):
         parts = [(item, type.value if index % 2 else type.key) for index, item in enumerate(node.inputs)]
+        assert isinstance(literal.type, DictType)
+        type = DictType(type.key, type.value, literal.type.python)
     elif node.kind == "prim::EmptyListLiteral":
         parts = []
     else:

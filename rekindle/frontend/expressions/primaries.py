@@ -96,9 +96,6 @@ def _simplified(emitter: Emitter, found: SugaredValue, expr: Expr) -> SugaredVal
     return SimpleValue(found.as_value(expr.range, emitter.graph))
 
 
-# --------------------------------------------------------------------------------------- operators
-
-
 # --------------------------------------------------------------------------------- names and calls
 
 

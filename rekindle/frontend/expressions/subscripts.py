@@ -378,8 +378,9 @@ def _slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indice
             archive.
         TypeMismatchError: an index has a type that cannot index a tensor.
     """
-    found = IndexedTensor(value, is_alone=len(indices) == 1)
-    for index in _dimensions(emitter, indices):
+    given = _dimensions(emitter, indices)
+    found = IndexedTensor(value, is_alone=len(indices) == len(given) == 1)
+    for index in given:
         dim = emitter.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None
         item: Value | None = None
         if index.value is None:
@@ -390,6 +391,9 @@ def _slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indice
             found.view = emitter.insert("aten::unsqueeze", range, found.view, dim)
         elif index.value.type == INT:
             found.view = emitter.insert("aten::select", range, found.view, dim, index.value)
+            continue
+        elif isinstance(index.value.type, ListType):
+            found.view = from_library(emitter, "item_at_each", range, found.view, index.value)
             continue
         elif index.value.type == BOOL:
             found.view = emitter.insert("aten::unsqueeze", range, found.view, dim)
@@ -419,13 +423,19 @@ def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
     found: list[_Index] = []
     dim = 0
     for expr in indices[:middle]:
-        index = _one_index(emitter, expr, dim)
-        dim += 0 if index.value is not None and index.value.type == INT else 1
-        found.append(index)
+        given = expr if expr.tree.kind == SliceExpr.KIND else _emit_index(emitter, expr)
+        # A tuple literal with items is itself an item of a tuple: the parser splits x[(0, 1)] into two indices.
+        is_item = expr.tree.kind == TupleLiteral.KIND and bool(TupleLiteral(expr.tree).items)
+        is_alone = len(indices) == 1 and not is_item and emitter.graph.follows_python
+        for part in _elements(emitter, given, expr.range) if is_alone else [given]:
+            index = _index_of(emitter, expr, dim, part, is_alone=is_alone)
+            dim += 0 if index.value is not None and index.value.type == INT else 1
+            found.append(index)
     behind: list[_Index] = []
     dim = -1
     for expr in reversed(indices[middle + 1 :]):
-        index = _one_index(emitter, expr, dim)
+        given = expr if expr.tree.kind == SliceExpr.KIND else _emit_index(emitter, expr)
+        index = _index_of(emitter, expr, dim, given)
         is_tensor = index.value is not None and isinstance(index.value.type, (TensorType, OptionalType))
         if (is_tensor and not emitter.graph.follows_python) or (index.value is not None and index.value.type == BOOL):
             what = "a tensor" if is_tensor else "a bool"
@@ -435,16 +445,34 @@ def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
     return found + list(reversed(behind))
 
 
-def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
-    if expr.tree.kind == SliceExpr.KIND:
-        return _Index(expr, dim, None)
-    value = _emit_index(emitter, expr)
-    if isinstance(value, SliceExpr):
+def _elements(emitter: Emitter, index: Value | Expr, range: SourceRange) -> Sequence[Value | Expr]:
+    """Return the indices that the only index in a subscript stands for: the elements of a tuple."""
+    is_tuple = isinstance(index, Value) and isinstance(index.type, TupleType)
+    return unpack_tuple(emitter.graph, index, range) if isinstance(index, Value) and is_tuple else [index]
+
+
+def _index_of(emitter: Emitter, expr: Expr, dim: int, value: Value | Expr, *, is_alone: bool = False) -> _Index:
+    """Return an index with its value, converted to one of the types that index tensors. A tuple of variable length that
+    ``is_alone`` in the subscript has an index for each dimension, and is not converted.
+
+    Raises:
+        UnsupportedError: the elements of such a tuple are not ints.
+        TypeMismatchError: the index has a type that cannot index a tensor.
+    """
+    if not isinstance(value, Value):
         return _Index(value, dim, None)
     value = plain_value(emitter.graph, value, expr.range)
     if isinstance(value.type, TupleType) and set(value.type.elements) in ({INT}, {BOOL}):
         items = unpack_tuple(emitter.graph, value, expr.range)
         value = emitter.insert_node("prim::ListConstruct", expr.range, items, [ListType(items[0].type)]).output
+    if is_alone and isinstance(value.type, ListType) and value.type.is_tuple and emitter.graph.follows_python:
+        if value.type.element != INT:
+            raise UnsupportedError(
+                f"a tensor cannot be indexed with a value of type {value.type.annotation} here",
+                expr.range,
+                hint="write the indices one by one",
+            )
+        return _Index(expr, dim, value)
     if isinstance(value.type, ListType):
         # Eager indexes with a list as with the tensor of its elements; bools are a mask.
         dtype = torch.bool if value.type.element == BOOL else torch.int64

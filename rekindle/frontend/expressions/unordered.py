@@ -54,6 +54,6 @@ def list_from(emitter: Emitter, value: SugaredValue, range: SourceRange) -> Valu
 def unordered_list(emitter: Emitter, call: Apply, source: Expr) -> Value:
     """Emit the elements of ``source`` as a list, and return it: in any order, unless the call has a ``key``, since of
     elements with equal keys the first counts."""
-    if has_key(call):  # of elements with equal keys the first counts
+    if has_key(call):
         return list_from(emitter, emitter.emit_sugared(source), source.range)
     return elements_in_any_order(emitter, source)

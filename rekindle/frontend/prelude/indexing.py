@@ -40,6 +40,18 @@ def put_item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_n
         x.select(0, int(index)).copy_(value)
 
 
+def item_at_each(x: Tensor, indices: List[int]) -> Tensor:
+    if len(indices) > x.dim():
+        raise IndexError(f"too many indices for tensor of dimension {x.dim()}")
+    view = x[...]
+    for dim, index in enumerate(indices):
+        size = view.size(0)
+        if index < -size or index >= size:
+            raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+        view = view.select(0, index)
+    return view
+
+
 def select_numbers(x: Tensor, indices: List[Optional[Tensor]]) -> Tuple[Tensor, List[Optional[Tensor]], bool]:
     view = x
     left: List[Optional[Tensor]] = []

@@ -259,17 +259,3 @@ def isascii(text: str) -> bool:
         if ord(character) > 127:
             return False
     return True
-
-
-def starts_with_any(text: str, prefixes: List[str]) -> bool:
-    for prefix in prefixes:
-        if text.startswith(prefix):
-            return True
-    return False
-
-
-def ends_with_any(text: str, suffixes: List[str]) -> bool:
-    for suffix in suffixes:
-        if text.endswith(suffix):
-            return True
-    return False

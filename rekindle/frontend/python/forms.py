@@ -17,6 +17,8 @@ from rekindle.frontend.scopes.refinement import CondValue, RefinementSet
 from rekindle.frontend.statements.generator_loops import among_generated, begun, first_of
 from rekindle.frontend.statements.loops import generator_of, list_of
 from rekindle.frontend.sugared_values.base import StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.infinite_iterators import InfiniteIterator, IsliceValue
+from rekindle.frontend.sugared_values.iterables import IterableTree
 from rekindle.frontend.sugared_values.special_forms import CaughtException, ClassOfCaught
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -199,6 +201,9 @@ def _next(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
         if length == 0:
             return emitter.emit_sugared(items[1])
         return source.as_tuple(call.range, emitter.graph)[0]
+    if isinstance(source, (InfiniteIterator, IterableTree)):
+        bounds = [emitter.literal(bound, call.range) for bound in (0, 1, 1)]
+        source = IsliceValue(source, bounds)
     xs = list_of(emitter, call.range, source, None)
     if len(items) == 1:
         return SimpleValue(from_library(emitter, "first_of", call.range, xs))

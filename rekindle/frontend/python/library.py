@@ -37,7 +37,6 @@ _OPERATORS: Final = {
     "put_at": "aten::insert",
     "isinf": "aten::isinf",
     "isnan": "aten::isnan",
-    "infinite": "prim::infinite",
     "phase": "aten::angle",
     "norm": "python::norm",
     "nextafter": "python::nextafter",

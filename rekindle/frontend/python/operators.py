@@ -235,7 +235,7 @@ def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
 
 def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
     range = expr.range
-    if isinstance(lhs.type, DictType) and lhs.type == rhs.type and not isinstance(lhs.type.value, TensorType):
+    if _have_items_alike(lhs.type, rhs.type):
         equal = from_library(emitter, "equal_dicts", range, lhs, rhs)
         return equal if operator == "==" else emitter.insert("aten::__not__", range, equal)
     if _compared_by_items(lhs.type, rhs.type):
@@ -270,6 +270,14 @@ def _compared_by_items(one: Type, other: Type) -> bool:
     if not isinstance(one, ListType) or not isinstance(other, ListType):
         return False
     return one.element != other.element or isinstance(one.element, (ListType, TupleType, DictType))
+
+
+def _have_items_alike(one: Type, other: Type) -> bool:
+    """Return whether both types are dicts with the same types of keys and values other than tensors, possibly of two
+    classes, such as ``Counter`` and ``dict``."""
+    if not isinstance(one, DictType) or not isinstance(other, DictType) or one.is_set != other.is_set:
+        return False
+    return one.contained == other.contained and not isinstance(one.value, TensorType)
 
 
 def _is_optional_plain(type: Type) -> bool:

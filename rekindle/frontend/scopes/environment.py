@@ -30,6 +30,7 @@ from rekindle.frontend.inference.type_inference import FirstAssignment, TypeEvid
 from rekindle.frontend.python.result_types import with_none
 from rekindle.frontend.scopes.frames import EnvironmentFrame, LoopScope
 from rekindle.frontend.ssa.assignedness import FLAG, Partial, join, stored_types, unassigned_text
+from rekindle.frontend.ssa.conversion import is_meaningful_name
 from rekindle.frontend.statements.cells import TryBody
 from rekindle.frontend.statements.error_recovery import assigned_names, deleted_names, tries_that_assign
 from rekindle.frontend.sugared_values.base import ERROR_VALUE, Resolver, SugaredValue
@@ -169,7 +170,7 @@ class Environment:
         found: list[str] = []
         frame: EnvironmentFrame | None = self.frame
         while frame is not None:
-            found += [name for name in (*frame.types, *frame.sugared) if is_meaningful(name)]
+            found += [name for name in (*frame.types, *frame.sugared) if is_meaningful_name(name)]
             frame = frame.parent
         return found
 
@@ -392,7 +393,7 @@ class Environment:
     def load(self, variable: str, type: Type, name: str) -> Value:
         node = self.graph.create("prim::Load", types=[type], attributes={"name": variable})
         output = self.graph.insert_node(node).output
-        if is_meaningful(name):
+        if is_meaningful_name(name):
             output.set_name(name)
         return output
 
@@ -417,7 +418,7 @@ class Environment:
         if (
             simple is not None
             and not simple.has_name
-            and is_meaningful(name)
+            and is_meaningful_name(name)
             and simple.node.owning_block is self.block
         ):
             simple.set_name(name)
@@ -657,7 +658,7 @@ class Environment:
         before = self.frame.find_type(variable)
         if before is None:
             return
-        if is_meaningful(variable):
+        if is_meaningful_name(variable):
             value.set_name(variable)
         self._insert_store(variable, range, value)
         self.frame.types[variable] = value.type
@@ -764,12 +765,3 @@ def _is_assumed_list(expected: Type, actual: Type) -> bool:
     """Return whether a list was probably created empty and without an annotation, so that a List[Tensor] was
     assumed."""
     return isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType)
-
-
-def is_meaningful(name: str) -> bool:
-    """Return whether a value may have this name: not a temporary of the compiler, nor ``_`` or ``_1``."""
-    if not name or name[0] == "$":
-        return False
-    if name == "_":
-        return False
-    return name[0] != "_" or not name[1:].isdigit()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from rekindle.errors import InternalError
 from rekindle.frontend.ssa.assignedness import join, stored_types
-from rekindle.frontend.ssa.exits import CLOSURES, transform_exits
+from rekindle.frontend.ssa.exits import transform_exits
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, join_values, unify
 
@@ -288,7 +288,7 @@ def _continue_block(block: Block, loop: Node | None) -> None:
                 body, condition = node.blocks
                 _continue_block(body, node)
                 _continue_block(condition, None)
-            case kind if kind in CLOSURES:
+            case "prim::Try":
                 for inner in node.blocks:
                     _continue_block(inner, None)
             case "prim::BreakStmt" | "prim::ContinueStmt":

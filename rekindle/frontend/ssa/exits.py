@@ -47,11 +47,7 @@ def transform_exits(graph: Graph) -> None:
         unwrap_with_bodies(graph.block)
 
 
-CLOSURES: Final = ("prim::Closure", "prim::Try")
-"""Kinds of nodes from whose block a return returns, rather than from the function around it."""
-
-
-_LEAVING: Final = frozenset({"prim::RaiseException", "prim::If", "prim::Loop", "prim::With", *CLOSURES})
+_LEAVING: Final = frozenset({"prim::RaiseException", "prim::If", "prim::Loop", "prim::With", "prim::Try"})
 """Kinds of nodes, other than the exits themselves, after which control may not continue."""
 
 
@@ -114,7 +110,8 @@ class _ExitTransform:
         owner = block.owning_node
         if self.kind == "prim::LoopContinuation":
             return owner is not None and owner.kind == "prim::Loop"
-        return owner is None or owner.kind in CLOSURES
+        # A return in the block of a try returns from the block, rather than from the function around it.
+        return owner is None or owner.kind == "prim::Try"
 
     def _transform_nodes(self, block: Block) -> _Exit:
         """Transform the nodes of ``block``, and return how control leaves it. Nodes after a possible exit are guarded,
@@ -153,7 +150,7 @@ class _ExitTransform:
                 return self._transform_loop(node)
             case "prim::With":
                 return self.transform_block(node.blocks[0])
-            case "prim::Closure" | "prim::Try":
+            case "prim::Try":
                 self.transform_block(node.blocks[0])
         return self._wont()
 

@@ -35,6 +35,7 @@ from rekindle.passes.canonicalization.inlining import inline
 from rekindle.passes.pass_manager import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name
+from rekindle.program.sources.outside_lists import check_outside_lists
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED
 from rekindle.syntax.views import Def, Param
 
@@ -185,10 +186,14 @@ def _misfit(argument: Argument) -> str | None:
 
 def clean_up(graph: Graph, passes: Sequence[Pass] = CLEANUP_AFTER_EMISSION) -> None:
     """Run ``passes`` in place on a graph that was just emitted, and cleanup passes on the subgraphs of its closures.
+    Check before that it does not write to lists from outside: each mention of one makes a list, so that a pass would
+    take the write for dead code.
 
     Raises:
+        UnsupportedError: it may write to one (:func:`check_outside_lists`).
         VerificationError: verification is on, and the graph is not valid before or after a pass.
     """
+    check_outside_lists(graph)
     verifier = chosen_verifier()
     if verifier is not None:
         verifier(graph)

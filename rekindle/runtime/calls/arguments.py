@@ -151,7 +151,7 @@ class Binder:
     def _written(
         self, parameters: str, use: str, names: dict[str, Any], are_arranged: bool = False
     ) -> Callable[..., Any]:
-        names = {**names, "arrange": self._arrange, "convert": self._convert}
+        names = {**names, "arrange": self._arrange, "convert": self._convert, "omitted": self._omitted()}
         text = "\n".join(_binding(self.schema, parameters, use or "{}", names, are_arranged))
         exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is generated here)
         written: Callable[..., Any] = names["bind"]
@@ -183,6 +183,19 @@ class Binder:
         name = type(container).__qualname__
         text = self._text(f"{problem}and would write to a copy, in which {describe(item)} is converted")
         return f"{text}\nHint: pass a {name} that holds the declared types"
+
+    def _omitted(self) -> dict[int, tuple[Any, ...]]:
+        """Return the defaults that follow so many positional arguments, for each number of these that a call may pass:
+        none where a default is copied for each call."""
+        found: dict[int, tuple[Any, ...]] = {}
+        defaults: tuple[Any, ...] = ()
+        arguments = self.schema.arguments
+        for index in reversed(range(len(arguments))):
+            argument = arguments[index]
+            if not argument.has_default or (self._copies_defaults and is_writable(argument.default)):
+                break
+            found[index] = defaults = (argument.default, *defaults)
+        return found
 
     def _arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the arguments in the order of the schema, with defaults for those that are not passed.
@@ -300,8 +313,12 @@ def _binding(
     yield f"def bind({parameters}):"
     if not are_arranged:
         by_name_only = any(argument.kwarg_only for argument in schema.arguments)
-        condition = "" if by_name_only else f"if kwargs or len(args) != {count}: "
-        yield f" {condition}args = arrange(args, kwargs)"
+        if by_name_only:
+            yield " args = arrange(args, kwargs)"
+        else:
+            yield f" if kwargs or len(args) != {count}:"
+            yield "  if kwargs or len(args) not in omitted: args = arrange(args, kwargs)"
+            yield "  else: args = (*args, *omitted[len(args)])"
     yield f" ({everything}) = args"
     for index, argument in enumerate(schema.arguments):
         test = _fits_not(f"a{index}", argument.type, names)

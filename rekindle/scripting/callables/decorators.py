@@ -52,7 +52,7 @@ _LOOKED_THROUGH: Final = frozenset(
 compiled code rejects a call by an old name."""
 
 _REFUSED: Final = frozenset({"contextlib", "functools", "torch._functorch", "torch._vmap_internals"})
-"""Those whose decorators do, by means that cannot be compiled: ``contextmanager`` (other than in PyTorch),
+"""Those whose decorators do, by means that cannot be compiled: ``contextmanager`` (of functions other than PyTorch's),
 ``singledispatch``, ``vmap``."""
 
 

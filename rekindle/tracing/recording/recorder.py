@@ -325,8 +325,9 @@ class Recorder:
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
         """Insert a tuple of the items and return it. It is converted to a list if an operator takes one. Ints among
         floats become floats."""
-        if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
-            items = [item if isinstance(item, bool) else self.as_float(item) for item in items]
+        numbers = [item for item in items if isinstance(item, (int, float))]
+        if len(numbers) == len(items) and any(isinstance(item, float) for item in numbers):
+            items = [item if isinstance(item, bool) else self.as_float(item) for item in numbers]
         values = [self.argument(item).materialize(self.graph) for item in items]
         tuple_type = TupleType(tuple(value.type for value in values))
         node = self.graph.create("prim::TupleConstruct", values, types=[tuple_type], range=place)

@@ -11,6 +11,7 @@ from rekindle.codegen.convolution import winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import Geometry
 from rekindle.codegen.convolution.winograd import WinogradConvolution
+from rekindle.codegen.convolution.winograd_ir import WinogradWord
 from rekindle.codegen.convolution.workspace import Workspace
 from rekindle.codegen.llvm.target import named_target
 from rekindle.errors import RekindleError
@@ -139,3 +140,25 @@ def test_threads_share_the_tasks() -> None:
     for each in others:
         assert each is not None
         assert torch.equal(each, first), "each number is computed by one thread, in the same order"
+
+
+def test_blocks_of_tiles_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block is chosen by the size of the cache, or by that of the weights if they are larger."""
+    generator = torch.Generator().manual_seed(0)
+    image = torch.randn(1, 48, 21, 19, generator=generator).contiguous(memory_format=LAST)
+    weight = torch.randn(40, 48, 3, 3, generator=generator)
+    results, blocks = [], []
+    for cache in (1, 1 << 19, 1 << 30):
+        monkeypatch.setattr(winograd, "second_level_cache", lambda cache=cache: cache)
+        convolution = WinogradConvolution(weight, None, geometry())
+        result = convolution.run(image, None)
+        assert result is not None
+        results.append(result)
+        call = convolution._calls[image.shape]
+        assert call is not None
+        blocks.append(call.words[WinogradWord.BLOCK])
+    assert blocks[0] < blocks[1] < blocks[2]
+    assert all(torch.equal(results[0], each) for each in results)
+    assert (results[0] - reference(image, weight, None, geometry(), None, False)).abs().max() <= 2 * tolerance(
+        image, weight
+    )
