@@ -6,6 +6,7 @@ import builtins
 import enum
 import functools
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -156,6 +157,29 @@ def function_value(function: types.FunctionType, resolver: PythonResolver) -> Su
     return CompiledFunctionValue(function)
 
 
+def _works_on_programs(function: types.FunctionType) -> bool:
+    """Return whether ``function`` is a public function of this package, such as ``rekindle.grad``."""
+    package, _, _ = __name__.partition(".")
+    return str(function.__module__).startswith(f"{package}.") and (
+        vars(sys.modules[package]).get(function.__name__) is function
+    )
+
+
+def _check_function(function: types.FunctionType, range: SourceRange) -> None:
+    """Reject a function whose decorators cannot be compiled, and one that :func:`_works_on_programs`.
+
+    Raises:
+        NotScriptableError: the function is one of these.
+    """
+    check_decorators(function, range)
+    if _works_on_programs(function):
+        raise NotScriptableError(
+            f"'rekindle.{function.__name__}' cannot be called within a program",
+            range,
+            hint="call it outside of the program, which can call the function that it returns",
+        )
+
+
 class CompiledFunctionValue(FunctionValue):
     """A Python function that is compiled when it is called, for the types of the arguments if its signature does not
     specify them."""
@@ -172,10 +196,10 @@ class CompiledFunctionValue(FunctionValue):
 
     @property
     def accepts_sugared_args(self) -> bool:
-        return may_be_generic(self.function)
+        return _works_on_programs(self.function) or may_be_generic(self.function)
 
     def call(self, call: CallSite) -> SugaredValue:
-        check_decorators(self.function, call.range)
+        _check_function(self.function, call.range)
         if self.accepts_sugared_args and needs_call_types(self.function, call.args, call.kwargs):
             return call_generic(self.function, call.range, call.graph, *sugared_arguments(call))
         try:
@@ -202,7 +226,7 @@ class CompiledFunctionValue(FunctionValue):
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        check_decorators(self.function, range)
+        _check_function(self.function, range)
         if any(item.is_passed_sugared for item in (*args, *kwargs.values())):
             return call_generic(self.function, range, graph, args, kwargs)
         return super().call_with(range, graph, args, kwargs, targets)

@@ -299,6 +299,39 @@ def test_a_call_of_a_function_that_only_python_can_run_is_rejected_at_its_place(
         rekindle.script(calls_size)
 
 
+def differentiates(x):
+    return rekindle.grad(cubes)(x)
+
+
+def maps(x):
+    return rekindle.vmap(lambda each: each * 2)(x)
+
+
+def cubes(x):
+    return (x**3).sum()
+
+
+derivative = rekindle.grad(cubes)
+
+
+def calls_derivative(x):
+    return derivative(x)
+
+
+@pytest.mark.parametrize(("function", "called"), [(differentiates, "grad"), (maps, "vmap")])
+def test_what_works_on_programs_cannot_be_called_in_them(function, called):
+    with pytest.raises(rekindle.errors.NotScriptableError) as caught:
+        rekindle.script(function)
+    first, *_, hint = str(caught.value).splitlines()
+    assert first == f"'rekindle.{called}' cannot be called within a program"
+    assert hint == "Hint: call it outside of the program, which can call the function that it returns"
+
+
+def test_what_was_made_of_programs_can_be_called_in_them():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.equal(rekindle.script(calls_derivative)(x), 3 * x**2)
+
+
 def with_statements(x, mode: bool):
     with torch.no_grad():
         a = x * 2
