@@ -227,6 +227,10 @@ class CompiledFunctionValue(FunctionValue):
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
         _check_function(self.function, range)
+        if args and "__class__" in self.function.__code__.co_freevars:
+            method = args[0].with_super(self.function)
+            if method is not None:
+                return method.call_with(range, graph, args[1:], kwargs, targets)
         if any(item.is_passed_sugared for item in (*args, *kwargs.values())):
             return call_generic(self.function, range, graph, args, kwargs)
         return super().call_with(range, graph, args, kwargs, targets)

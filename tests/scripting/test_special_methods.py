@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -64,15 +70,117 @@ class Unused(Holder):
         return self.part.forward(x)
 
 
-_MESSAGE = "the module '{}' defines '__call__', and compiled code calls 'forward' only"
+_MESSAGE = "the module '{}' defines '__call__', and calls of a compiled module run 'forward' only"
 
 
 @pytest.mark.parametrize("cls", [Shifted, Twice])
-@pytest.mark.parametrize("wrap", [Holder, lambda part: part])
-def test_calls_that_do_more_are_rejected(cls: type[nn.Linear], wrap) -> None:
+def test_calls_from_python_that_do_more_are_rejected(cls: type[nn.Linear]) -> None:
     with pytest.raises(rekindle.errors.NotScriptableError) as caught:
-        rekindle.script(wrap(cls(2, 2)))
+        rekindle.script(cls(2, 2))
     assert str(caught.value).partition("\n")[0] == _MESSAGE.format(cls.__name__)
+
+
+class Derived(Shifted):
+    def __call__(self, x: torch.Tensor):
+        return super().__call__(x * 2)
+
+
+class Checked(nn.Linear):
+    def __call__(self, x: torch.Tensor, scale: float = 2.0, **kwargs):
+        try:
+            return super().__call__(x * scale, **kwargs)
+        except RuntimeError as error:
+            raise ValueError(f"rows of {x.size(-1)}") from error
+
+    def forward(self, x: torch.Tensor, bias: float = 0.0):
+        return super().forward(x) + bias
+
+
+class Biased(Holder):
+    def forward(self, x: torch.Tensor):
+        return self.part(x, bias=3.0), self.part(x, 1.5), self.part.forward(x)
+
+
+def shifted_by_name(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x) + 1
+
+    return wrapper
+
+
+class Decorated(nn.Linear):
+    @shifted_by_name
+    def __call__(self, x: torch.Tensor):
+        y = super().__call__(x)
+        return y * 2
+
+
+def doubled(module: Any, args: Any, result: torch.Tensor) -> torch.Tensor:
+    return result * 2
+
+
+@pytest.mark.parametrize("has_hook", [False, True])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *(Holder(cls(2, 2)) for cls in (Shifted, Twice, Derived, Checked, Decorated)),
+        Biased(Checked(2, 2)),
+        nn.Sequential(Shifted(2, 2), Twice(2, 2)),
+    ],
+    ids=lambda module: type(getattr(module, "part", module)).__name__,
+)
+def test_calls_of_parts_run_the_call_of_their_class(module: nn.Module, has_hook: bool) -> None:
+    module = copy.deepcopy(module)
+    if has_hook:
+        next(module.children()).register_forward_hook(doubled)
+    x = torch.randn(3, 2)
+    torch.testing.assert_close(rekindle.script(module)(x), module(x))
+
+
+def test_errors_within_the_call_of_a_class() -> None:
+    with pytest.raises(ValueError, match=r"^rows of 3$"):
+        rekindle.script(Holder(Checked(2, 2)))(torch.zeros(1, 3))
+
+
+def test_archives_have_the_call_of_a_class(tmp_path: Path) -> None:
+    module = Holder(Derived(2, 2))
+    rekindle.save(rekindle.script(module), tmp_path / "module.pt")
+    x = torch.randn(3, 2)
+    for load in (rekindle.load, torch.jit.load):
+        torch.testing.assert_close(load(tmp_path / "module.pt")(x), module(x))
+
+
+def checked_by_name(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        names = [name for name in ("x", "y") if name in kwargs]
+        for index in range(len(names)):
+            assert args[index] is not None
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+class Prepared(nn.Linear):
+    @checked_by_name
+    def __call__(self, x):
+        if x.dim() > 2:
+            raise ValueError("too many dimensions")
+        return super().__call__(x)
+
+
+@pytest.mark.parametrize("wrap", [Holder, lambda part: part])
+def test_decorated_calls_that_prepare_the_arguments_are_omitted_with_a_warning(wrap) -> None:
+    module = wrap(Prepared(2, 2))
+    x = torch.randn(3, 2)
+    message = (
+        "compiled calls of 'Prepared' run 'forward' without the decorated '__call__' of its class, which checks or "
+        "completes the arguments"
+    )
+    with pytest.warns(UserWarning, match=re.escape(message)):
+        scripted = rekindle.script(module)
+    torch.testing.assert_close(scripted(x), module(x))
 
 
 @pytest.mark.parametrize("part", [Typed(2, 2), Forwarding(2, 2), Thrice()])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
@@ -163,6 +164,10 @@ class SugaredValue:
         values = [NamedValue(item.as_value(range, graph), range=range) for item in args]
         named = [NamedValue(item.as_value(range, graph), range=range, name=name) for name, item in kwargs.items()]
         return self.call(CallSite(range, graph, values, named, targets))
+
+    def with_super(self, function: FunctionType) -> SugaredValue | None:
+        """Return ``function``, which uses ``super()``, as a method of this object; None if it is not one."""
+        return None
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         """Return this flattened, so that it can be passed to another function.

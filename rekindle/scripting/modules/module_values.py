@@ -76,7 +76,12 @@ from rekindle.scripting.modules.hooks import HookedCall
 from rekindle.scripting.modules.module_slices import ModuleSlice
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
 from rekindle.scripting.modules.module_views import ModuleView, is_view_of_items, is_view_of_parts
-from rekindle.scripting.modules.special_methods import check_call_is_forward, check_iterates_over_items, own_method
+from rekindle.scripting.modules.special_methods import (
+    check_iterates_over_items,
+    has_compiled_call,
+    own_method,
+    warn_of_omitted_call,
+)
 from rekindle.scripting.modules.stored_methods import stored_method
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
 from rekindle.scripting.resolver import PythonResolver
@@ -377,6 +382,13 @@ class ModuleValue(SugaredValue):
         owner = qualified_name(concrete.python_class)
         return GenericMethod(itself, self.value, concrete.specialized, owner, function, find, forms)
 
+    def with_super(self, function: FunctionType) -> SugaredValue | None:
+        owner = defining_class(self.concrete.python_class, function)
+        if owner is None:
+            return None
+        find = partial(_records_of_base, self.concrete, function, owner)
+        return self._generic(function, find) if may_be_generic(function) else MethodValue(self.value, *find())
+
     def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         """Return the sugared value of the attribute ``name``, an object known at compile time. Its use as a run-time
         value raises."""
@@ -461,25 +473,24 @@ class ModuleValue(SugaredValue):
 
     @property
     def accepts_sugared_args(self) -> bool:
-        return not self.facts.has_hooks and self.concrete.generic_function("forward") is not None
+        if has_compiled_call(self.facts.python_class):
+            return self.concrete.generic_function("__call__") is not None
+        return ForwardWithHooks(self).accepts_sugared_args
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        if self.accepts_sugared_args:
-            check_call_is_forward(self.facts.python_class, range)
-            return self.attribute(range, graph, "forward").call_with(range, graph, args, kwargs, targets)
-        return super().call_with(range, graph, args, kwargs, targets)
+        return self._called(range, graph).call_with(range, graph, args, kwargs, targets)
 
     def call(self, call: CallSite) -> SugaredValue:
-        check_call_is_forward(self.facts.python_class, call.range)
-        forward = self.find_attribute(call.range, call.graph, "forward")
-        if forward is None:
-            raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", call.range)
-        if not self.facts.has_hooks:
-            return forward.call(call)
-        hooked = HookedCall(self.concrete, self.value, call.range, call.graph, compile_method)
-        return hooked(call.args, lambda args: forward.call(replace(call, args=args)))
+        return self._called(call.range, call.graph).call(call)
+
+    def _called(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        """Return what a call of the module calls: the ``__call__`` of its class, or that of ``nn.Module``."""
+        if has_compiled_call(self.facts.python_class):
+            return self.attribute(range, graph, "__call__")
+        warn_of_omitted_call(self.facts.python_class)
+        return ForwardWithHooks(self)
 
     # ------------------------------------------------------------------------------------------------------- containers
 
@@ -624,6 +635,39 @@ class ModuleValue(SugaredValue):
                 )
 
 
+class ForwardWithHooks(SugaredValue):
+    """The ``__call__`` of ``nn.Module``: it runs the hooks of a module, and its ``forward``."""
+
+    def __init__(self, module: ModuleValue) -> None:
+        self.module = module
+
+    @property
+    def description(self) -> str:
+        return f"'__call__' of {self.module.description}"
+
+    @property
+    def accepts_sugared_args(self) -> bool:
+        module = self.module
+        return not module.facts.has_hooks and module.concrete.generic_function("forward") is not None
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        if self.accepts_sugared_args:
+            return self.module.attribute(range, graph, "forward").call_with(range, graph, args, kwargs, targets)
+        return super().call_with(range, graph, args, kwargs, targets)
+
+    def call(self, call: CallSite) -> SugaredValue:
+        module = self.module
+        forward = module.find_attribute(call.range, call.graph, "forward")
+        if forward is None:
+            raise NotScriptableError(f"{module.description} cannot be called: it has no method 'forward'", call.range)
+        if not module.facts.has_hooks:
+            return forward.call(call)
+        hooked = HookedCall(module.concrete, module.value, call.range, call.graph, compile_method)
+        return hooked(call.args, lambda args: forward.call(replace(call, args=args)))
+
+
 class SuperForm(SugaredValue):
     """``super`` within a method of a module."""
 
@@ -656,27 +700,34 @@ class SuperValue(ModuleValue):
             found = dict(members_of(cls)).get(name)
             if found is None:
                 continue
+            if name == "__call__" and found is torch.nn.Module.__call__:
+                return ForwardWithHooks(ModuleValue(self.value, self.concrete))
             if not isinstance(found, FunctionType):
                 raise UnsupportedError(
                     f"'{name}' of '{cls.__name__}' is not a method, and only methods can be had of super()", range
                 )
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
-            if may_be_generic(found):
-                return self._generic(found, partial(self._records_of, found, cls, name))
-            return MethodValue(self.value, *self._records_of(found, cls, name))
+            find = partial(_records_of_base, self.concrete, found, cls)
+            return self._generic(found, find) if may_be_generic(found) else MethodValue(self.value, *find())
         return None
 
-    def _records_of(self, found: FunctionType, cls: type, name: str) -> tuple[GraphFunction, ...]:
-        if found is self.concrete.class_function(name):
-            return method_records(self.concrete, name)
-        return (_record(self.concrete, f"{name}__{cls.__name__}", found, None),)
+
+def _records_of_base(concrete: ConcreteModuleType, function: FunctionType, owner: type) -> tuple[GraphFunction, ...]:
+    """Return the record of a method that the body of ``owner``, a class of the module or a base, defines."""
+    name = function.__name__
+    if function is concrete.class_function(name):
+        return method_records(concrete, name)
+    return (_record(concrete, f"{name}__{owner.__name__}", function, None),)
 
 
 def defining_class(cls: type, function: FunctionType) -> type | None:
-    """Return the class among ``cls`` and its bases whose body defines ``function``; None if none does."""
+    """Return the class among ``cls`` and its bases whose body defines ``function``, or a wrapper of it that uses
+    ``super()``; None if none does."""
     for owner in owners_of(cls):
         for _, found in members_of(owner):
             if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):
                 return owner
-    return None
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    owner = cells["__class__"].cell_contents if "__class__" in cells else None
+    return owner if isinstance(owner, type) and issubclass(cls, owner) else None

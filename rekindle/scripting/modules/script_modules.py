@@ -15,7 +15,6 @@ from typing import Any, Final, TypeAlias
 import torch
 
 from rekindle.errors import (
-    UNKNOWN_RANGE,
     CompileError,
     Diagnostics,
     NotScriptableError,
@@ -248,7 +247,7 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
     Raises:
         CompileError: a method cannot be compiled; the type is then not marked as compiled.
     """
-    check_call_is_forward(concrete.python_class, UNKNOWN_RANGE)
+    check_call_is_forward(concrete.python_class)
     progress = _Progress()
     try:
         with compiled_in_one_file(concrete):
