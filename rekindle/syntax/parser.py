@@ -620,7 +620,8 @@ _CLOSING = (")", "]", "}")
 
 
 def _first_statement(body: list[Stmt]) -> int:
-    """Return the position of the first statement of a body, after a docstring unless that is the only one."""
+    """Return the offset in the source at which the first statement of a body begins, after a docstring unless that is
+    the only one."""
     first = body[0].tree
     documented = first.kind == ExprStmt.KIND and first.subtree(0).kind == StringLiteral.KIND
     return body[1 if documented and len(body) > 1 else 0].range.start

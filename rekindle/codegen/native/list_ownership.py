@@ -127,7 +127,8 @@ class _Analysis:
 
 
 def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
-    """Yield pairs of values that may be the same object: a value, and what it becomes after an ``if`` or in a loop."""
+    """Yield pairs of values that may be the same object: a value, and what it becomes after ``node``, an ``if`` or a
+    loop, or in the iterations of the loop. Branches that raise yield none."""
     if node.kind == "prim::If":
         for block in node.blocks:
             if not raises(block):

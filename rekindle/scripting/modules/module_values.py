@@ -729,5 +729,5 @@ def defining_class(cls: type, function: FunctionType) -> type | None:
             if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):
                 return owner
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    owner = cells["__class__"].cell_contents if "__class__" in cells else None
-    return owner if isinstance(owner, type) and issubclass(cls, owner) else None
+    defining = cells["__class__"].cell_contents if "__class__" in cells else None
+    return defining if isinstance(defining, type) and issubclass(cls, defining) else None
