@@ -94,7 +94,11 @@ NUMBERS: Final = [
     ("kernels", "Images of up to {} channels", spelled(direct._MAX_PLANES)),
     ("kernels", "of stride 1 with at least {} channels", winograd.MIN_CHANNELS),
     ("kernels", "Sums of more than {} products are computed in parts", winograd.LONGEST_SUM),
-    ("kernels", "weights take more than {} MiB", winograd._MAX_WEIGHTS * 16 * 4 >> 20),  # 16 points of a tile, each a float
+    (
+        "kernels",
+        "weights take more than {} MiB",
+        winograd._MAX_WEIGHTS * 16 * 4 >> 20,
+    ),  # 16 points of a tile, each a float
     ("kernels", "A call site keeps {} launches", spelled(call_sites.MAX_LAUNCHES)),
     ("kernels", "up to {:,} keys", attention.MAX_KEYS),
     ("kernels", "Then {} queries at a time", attention._BLOCK),
