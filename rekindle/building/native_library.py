@@ -315,6 +315,8 @@ def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
             "the elements of a tensor are conjugated or negated when they are read; pass what 'resolve_conj' or "
             "'resolve_neg' returns"
         )
+    if tensor._is_zerotensor():
+        raise LibraryError("a tensor of zeros has no memory; pass what 'clone' returns")
     code, bits = CODES[tensor.dtype]
     shape = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
     strides = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.stride())

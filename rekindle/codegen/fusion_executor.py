@@ -250,6 +250,8 @@ class FusionExecutor(PatchableOperation):
                     return RECORDED
                 if each.is_neg() or each.is_conj():
                     return "an input is negated or conjugated lazily"
+                if each._is_zerotensor():  # autograd makes such zeros, which have no memory
+                    return "an input is a tensor of zeros without memory"
                 are_apart = are_apart or each.device != (device or each.device)
                 device = each.device
                 key += (each.shape, each.stride(), each.dtype)

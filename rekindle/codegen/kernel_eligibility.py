@@ -18,7 +18,7 @@ def is_plain(tensor: Any) -> bool:
         return False
     if tensor.requires_grad and torch.is_grad_enabled():
         return False
-    if tensor.layout is not torch.strided or tensor.is_neg() or not tensor.numel():
+    if tensor.layout is not torch.strided or tensor.is_neg() or tensor._is_zerotensor() or not tensor.numel():
         return False
     if torch.is_autocast_enabled("cpu") or torch._C._functorch.peek_interpreter_stack() is not None:
         return False

@@ -171,6 +171,8 @@ def test_complex_tensors(tmp_path):
     torch.testing.assert_close(library(x), conjugate(x))
     with pytest.raises(rekindle.LibraryError, match=r"pass what 'resolve_conj' or 'resolve_neg' returns$"):
         library(x.conj())
+    with pytest.raises(rekindle.LibraryError, match=r"^a tensor of zeros has no memory; pass what 'clone' returns$"):
+        library(torch._efficientzerotensor(3, dtype=torch.complex64))
     start = "^tensors passed to a library are strided, and on the CPU; this one is "
     with pytest.raises(rekindle.LibraryError, match=f"{start}on the device meta, and of the layout torch.strided$"):
         library(x.to("meta"))

@@ -151,6 +151,34 @@ def test_others_see_each_operator(as_function: bool) -> None:
     assert len(group.launches) == 1
 
 
+def scaled(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    return torch.exp(x) * y + z
+
+
+def test_zeros_without_memory() -> None:
+    """Autograd passes them to derivatives of second order; their address is 0."""
+    scripted = rekindle.script(scaled)
+    x, y = torch.randn(2, 5, 7)
+    zeros = torch._efficientzerotensor((5, 7))
+    for inputs in ((x, y, x), (x, zeros, y), (x, y, zeros), (zeros, x, y)) * 3:
+        torch.testing.assert_close(scripted(*inputs), scaled(*inputs))
+
+
+def largest(x: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(x.exp() * x, float("inf")).tanh() * 2
+
+
+def test_second_derivatives_with_zeros_without_memory() -> None:
+    scripted = rekindle.script(largest)
+    for call in range(4):
+        x = torch.randn(5, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(call), requires_grad=True)
+        found = []
+        for function in (scripted, largest):
+            (first,) = torch.autograd.grad(function(x) ** 2, x, create_graph=True)
+            found.append((first, *torch.autograd.grad((first * first).sum(), x)))
+        torch.testing.assert_close(*found)
+
+
 def test_inference_mode() -> None:
     function = chain().function()
     x, y = torch.randn(4), torch.randn(4)

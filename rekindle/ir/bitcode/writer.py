@@ -296,7 +296,7 @@ def content_of(tensor: torch.Tensor, most_bytes: int) -> bytes:
         NotEncodable: ``tensor`` is not a plain strided CPU tensor, or has more than ``most_bytes`` bytes.
     """
     is_dense = type(tensor) in _TENSORS and tensor.layout is torch.strided and tensor.device.type == "cpu"
-    if not is_dense or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+    if not is_dense or tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor():
         raise NotEncodable("a tensor that is more than its elements")
     size = tensor.numel() * tensor.element_size()
     if size > most_bytes:

@@ -57,11 +57,14 @@ def layout_of(tensor: Tensor) -> Hashable:
     """Return a key of the properties of a tensor on which operators depend, other than its elements.
 
     Raises:
-        NotCapturable: ``tensor`` is nested, sparse or quantized, or its elements are conjugated or negated lazily.
+        NotCapturable: ``tensor`` is nested, sparse or quantized, its elements are conjugated or negated lazily, or they
+            are zeros without memory.
     """
     dtype = tensor.dtype
     if tensor.is_neg() or (dtype.is_complex and tensor.is_conj()):
         raise NotCapturable("a tensor is conjugated or negated lazily")
+    if tensor._is_zerotensor():
+        raise NotCapturable("a tensor of zeros has no memory")
     if tensor.is_nested or tensor.layout is not torch.strided or tensor.is_quantized:
         raise NotCapturable("a tensor is not dense")
     return dtype, tensor.shape, tensor.stride(), tensor.requires_grad
