@@ -28,6 +28,43 @@ def test_extremes_share_the_gradient_among_nans(function, values) -> None:
     assert torch.equal(rekindle.grad(function)(x.detach()), *torch.autograd.grad(function(x), x))
 
 
+def greatest_of_rows(x: Tensor) -> Tensor:
+    return (x.exp() * x).amax([1]).tanh() * 2
+
+
+def least_of_columns(x: Tensor) -> Tensor:
+    return (x.exp() * x).amin(0).tanh() * 2
+
+
+def largest_magnitude(x: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(x.exp() * x, float("inf")).tanh() * 2
+
+
+def greatest_of_sines(x: Tensor) -> Tensor:
+    return (x.exp().sin() / 3).max().tanh() * 2
+
+
+def least_of_all(x: Tensor) -> Tensor:
+    return (x.exp() * x).aminmax()[0].tanh() * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "function", [greatest_of_rows, least_of_columns, largest_magnitude, greatest_of_sines, least_of_all]
+)
+def test_extremes_of_computed_values(function, dtype: torch.dtype) -> None:
+    """If the values were computed again, another kernel might round them differently, and none would be the extreme."""
+    scripted = rekindle.script(function)
+    for call in range(8):
+        generator = torch.Generator().manual_seed(call)
+        x = torch.randn((33, 17), dtype=dtype, generator=generator).mul_(0.3).requires_grad_()
+        found = []
+        for each in (scripted, function):
+            (first,) = torch.autograd.grad((each(x) ** 2).sum(), x, create_graph=True)
+            found.append((first, *torch.autograd.grad((first * first).sum(), x)))
+        torch.testing.assert_close(*found, rtol=1e-3, atol=1e-4)
+
+
 def first_of_unbind(x: Tensor) -> Tensor:
     return x.unbind()[0] * 2
 

@@ -169,13 +169,31 @@ def minimize_residuals(backward: LinkedBackward, hoister: ForwardHoister, policy
     _hoist_to_forward(graph, hoister, mirrored, backward.scopes)
     is_recomputed = _is_free
     if policy is not None:
-        saved = policy([mirrored[value] for value in graph.inputs[first:] if value.has_uses])
+        read = [mirrored[value] for value in graph.inputs[first:] if value.has_uses]
+        saved = {*policy(read), *_compared(mirrored)}
         is_recomputed = lambda value: _is_free(value) or (_is_cheap(value.node) and value not in saved)  # noqa: E731
     _rematerialize(graph, mirrored, backward.scopes, is_recomputed)
     _undo_transposes(graph)
     run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination(keep_raising=False)))
     backward.read = [mirrored[value] for value in graph.inputs[first:]]
     drop_unread(backward)
+
+
+_COMPARING: Final = frozenset({"aten::eq", "autodiff::first_equal", "autodiff::norm_back", "autodiff::extremes_back"})
+"""Kinds that test which elements are equal to others, such as to their maximum."""
+
+
+def _compared(mirrored: Mapping[Value, Value]) -> set[Value]:
+    """Return the forward values that the backward graph tests for equality, and the bases of those that are views. They
+    are not recomputed: another kernel may round them differently, so that no element equals the maximum."""
+    pending = [there for value, there in mirrored.items() if any(use.user.kind in _COMPARING for use in value.uses)]
+    found: set[Value] = set()
+    while pending:
+        value = pending.pop()
+        if value not in found and may_contain_tensor(value.type):
+            found.add(value)
+            pending += value.node.inputs if _is_free(value) else ()
+    return found
 
 
 def drop_unread(backward: LinkedBackward) -> None:
