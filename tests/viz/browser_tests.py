@@ -42,12 +42,12 @@ const lines = () => [...document.querySelectorAll("#source button.line")];
 const lineOf = (text) => lines().find((each) => each.textContent.includes(text));
 const push = (element) => element.dispatchEvent(new MouseEvent("click", { bubbles: true }));
 const search = (words) => { $("search").value = words; $("search").dispatchEvent(new Event("input")); };
-const seen = {};
-window.addEventListener("error", (event) => { seen.error = event.message; });
+const observed = {};
+window.addEventListener("error", (event) => { observed.error = event.message; });
 SCRIPT
-seen.requests = performance.getEntriesByType("resource").length;
+observed.requests = performance.getEntriesByType("resource").length;
 const result = document.createElement("pre");
-result.id = "result"; result.textContent = JSON.stringify(seen);
+result.id = "result"; result.textContent = JSON.stringify(observed);
 document.body.append(result);
 </script>
 </body>"""
@@ -77,15 +77,15 @@ def chromium(path: Path, *options: str, window: str = "1500,950") -> str:
 
 
 def in_browser(page: Page, script: str, folder: Path, window: str = "1500,950") -> dict[str, Any]:
-    """What ``script`` has put into ``seen``."""
+    """What ``script`` has put into ``observed``."""
     path = folder / "page.html"
     path.write_text(page.html.replace("</body>", TOOLS.replace("SCRIPT", script)), encoding="utf-8")
     found = re.search(r'<pre id="result">(.*?)</pre>', chromium(path, "--dump-dom", window=window), re.DOTALL)
     assert found is not None, "the script did not come to its end"
-    seen: dict[str, Any] = json.loads(html.unescape(found[1]))
-    assert seen.pop("requests") == 0
-    assert "error" not in seen
-    return seen
+    observed: dict[str, Any] = json.loads(html.unescape(found[1]))
+    assert observed.pop("requests") == 0
+    assert "error" not in observed
+    return observed
 
 
 class Layer(nn.Module):
@@ -119,26 +119,26 @@ def page() -> Page:
 
 
 def test_folding_and_moving(tmp_path: Path) -> None:
-    seen = in_browser(
+    observed = in_browser(
         page(),
         """
         $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
         $("fold").click();
-        seen.folded = boxes();
+        observed.folded = boxes();
         push(boxOf("layer × 12"));
-        seen.unfolded = boxes().length;
-        seen.expanded = boxOf("layer × 12").getAttribute("aria-expanded");
+        observed.unfolded = boxes().length;
+        observed.expanded = boxOf("layer × 12").getAttribute("aria-expanded");
         press("Enter");
-        seen.again = boxes().length;
-        press("ArrowUp"); seen.up = document.activeElement.getAttribute("aria-label");
+        observed.again = boxes().length;
+        press("ArrowUp"); observed.up = document.activeElement.getAttribute("aria-label");
         press("ArrowDown"); press("ArrowRight"); press("ArrowRight");
-        seen.inside = document.activeElement.getAttribute("aria-label");
-        press("ArrowLeft"); seen.out = document.activeElement.getAttribute("aria-label");
-        press("Escape"); seen.title = document.querySelector("#right h2").textContent;
+        observed.inside = document.activeElement.getAttribute("aria-label");
+        press("ArrowLeft"); observed.out = document.activeElement.getAttribute("aria-label");
+        press("Escape"); observed.title = document.querySelector("#right h2").textContent;
         """,
         tmp_path,
     )
-    assert seen == {
+    assert observed == {
         "folded": [
             "inputs, what goes in or out",
             "layer × 12, repeated parts, 12 within",
@@ -156,24 +156,24 @@ def test_folding_and_moving(tmp_path: Path) -> None:
 
 
 def test_search_source_and_kernel(tmp_path: Path) -> None:
-    seen = in_browser(
+    observed = in_browser(
         page(),
         """
         search("prim::FusionGroup");
-        seen.found = $("found").querySelector("p").textContent;
+        observed.found = $("found").querySelector("p").textContent;
         push($("found").querySelectorAll("button")[2]);
-        seen.chosen = document.activeElement.getAttribute("aria-label");
-        seen.line = document.querySelector("#source .here").textContent.trim();
-        seen.kernel = [...document.querySelectorAll("#right pre")].pop().textContent.split("\\n")[0];
+        observed.chosen = document.activeElement.getAttribute("aria-label");
+        observed.line = document.querySelector("#source .here").textContent.trim();
+        observed.kernel = [...document.querySelectorAll("#right pre")].pop().textContent.split("\\n")[0];
         $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
         push(lineOf("if flag"));
-        seen.from_source = document.activeElement.getAttribute("aria-label");
-        seen.near = document.querySelectorAll("#graph .near").length > 0;
+        observed.from_source = document.activeElement.getAttribute("aria-label");
+        observed.near = document.querySelectorAll("#graph .near").length > 0;
         """,
         tmp_path,
     )
-    assert seen.pop("line").endswith("return torch.tanh(self.fc(x)) * x")
-    assert seen == {
+    assert observed.pop("line").endswith("return torch.tanh(self.fc(x)) * x")
+    assert observed == {
         "found": "12 found",
         "chosen": "FusionGroup, machine code, 4 within",
         "kernel": "kernel(in0: f32, in1: f32) -> (out0: f32)",
@@ -183,20 +183,20 @@ def test_search_source_and_kernel(tmp_path: Path) -> None:
 
 
 def test_kernels_lead_to_their_nodes(tmp_path: Path) -> None:
-    seen = in_browser(
+    observed = in_browser(
         page(),
         """
         const links = () => [...document.querySelectorAll("#right button.link")];
-        seen.kernels = links().map((each) => each.textContent);
+        observed.kernels = links().map((each) => each.textContent);
         push(links()[0]);
-        seen.chosen = document.activeElement.getAttribute("aria-label");
-        seen.others = links().filter((each) => each.textContent.includes("prim::FusionGroup")).length;
-        seen.line = document.querySelector("#source .here .number").textContent;
+        observed.chosen = document.activeElement.getAttribute("aria-label");
+        observed.others = links().filter((each) => each.textContent.includes("prim::FusionGroup")).length;
+        observed.line = document.querySelector("#source .here .number").textContent;
         """,
         tmp_path,
     )
     line = Layer.forward.__code__.co_firstlineno + 1
-    assert seen == {
+    assert observed == {
         "kernels": ["Kernel 1: 12 nodes"],
         "chosen": "FusionGroup, machine code, 4 within",
         "others": 11,
@@ -208,44 +208,45 @@ def test_times_and_types_on_demand(tmp_path: Path) -> None:
     net = rekindle.script(Net())
     with torch.no_grad():
         measured = net.measure(torch.ones(2, 4), False)
-    seen = in_browser(
+    observed = in_browser(
         measured.show(),
         """
         const times = () => drawn().filter((each) => /[0-9] (µs|ms|s)$/.test(labels(each))).length;
         push(boxOf("layer × 12"));
-        seen.times = times() > 3;
-        seen.label = /^layer × 12, repeated parts, 12 within, [0-9.,]+ (µs|ms|s)$/.test(labels(boxOf("layer × 12")));
-        $("times").click(); seen.without = times();
-        press("m"); seen.again = times() > 3;
-        seen.types = document.querySelectorAll("#graph .type").length;
+        observed.times = times() > 3;
+        const label = /^layer × 12, repeated parts, 12 within, [0-9.,]+ (µs|ms|s)$/;
+        observed.label = label.test(labels(boxOf("layer × 12")));
+        $("times").click(); observed.without = times();
+        press("m"); observed.again = times() > 3;
+        observed.types = document.querySelectorAll("#graph .type").length;
         $("types").click();
-        seen.with = [...new Set([...document.querySelectorAll("#graph .type")].map((each) => each.textContent))];
-        seen.pressed = $("types").getAttribute("aria-pressed");
+        observed.with = [...new Set([...document.querySelectorAll("#graph .type")].map((each) => each.textContent))];
+        observed.pressed = $("types").getAttribute("aria-pressed");
         """,
         tmp_path,
     )
-    assert "Tensor" in seen.pop("with")
-    assert seen == {"times": True, "label": True, "without": 0, "again": True, "types": 0, "pressed": "true"}
+    assert "Tensor" in observed.pop("with")
+    assert observed == {"times": True, "label": True, "without": 0, "again": True, "types": 0, "pressed": "true"}
 
 
 def test_two_stages_side_by_side(tmp_path: Path) -> None:
-    seen = in_browser(
+    observed = in_browser(
         page(),
         """
         $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
-        seen.alone = getComputedStyle($("before")).display;
+        observed.alone = getComputedStyle($("before")).display;
         press("c");
-        seen.beside = $("before").getBoundingClientRect().width > 200;
+        observed.beside = $("before").getBoundingClientRect().width > 200;
         const was = [...document.querySelectorAll("#before .box")].map(labels);
         const calls = was.filter((each) => each.startsWith("CallMethod forward"));
-        seen.gone = calls.every((each) => each.includes(", removed"));
-        seen.kept = was.some((each) => each.startsWith("inputs") && !each.includes("removed"));
-        seen.come = boxes().find((each) => each.startsWith("layer × 12"));
-        seen.sign = [...document.querySelectorAll("#graph .added > text")][0].textContent.startsWith("+ ");
+        observed.gone = calls.every((each) => each.includes(", removed"));
+        observed.kept = was.some((each) => each.startsWith("inputs") && !each.includes("removed"));
+        observed.come = boxes().find((each) => each.startsWith("layer × 12"));
+        observed.sign = [...document.querySelectorAll("#graph .added > text")][0].textContent.startsWith("+ ");
         """,
         tmp_path,
     )
-    assert seen == {
+    assert observed == {
         "alone": "none",
         "beside": True,
         "gone": True,
@@ -257,18 +258,18 @@ def test_two_stages_side_by_side(tmp_path: Path) -> None:
 
 def test_memory(tmp_path: Path) -> None:
     source = "def f(x):\n    y = x.neg()\n    view = y.t()\n    view.add_(1)\n    return y\n"
-    seen = in_browser(
+    observed = in_browser(
         rekindle.show(rekindle.CompilationUnit(source).f),
         """
         $("stage").value = 0; $("stage").dispatchEvent(new Event("change"));
         push(boxOf("neg"));
-        seen.titles = [...document.querySelectorAll("#right h2")].map((each) => each.textContent);
+        observed.titles = [...document.querySelectorAll("#right h2")].map((each) => each.textContent);
         const links = [...document.querySelectorAll("#right button.link")];
-        seen.links = links.map((each) => each.textContent.split(" = ").pop());
+        observed.links = links.map((each) => each.textContent.split(" = ").pop());
         """,
         tmp_path,
     )
-    assert seen == {
+    assert observed == {
         "titles": ["neg", "Takes", "Is used by", "May share memory with", "Is written to by"],
         "links": [
             *("%x.1 : Tensor — inputs", "%y.1 : Tensor — t", "%y.1 : Tensor — outputs"),
@@ -278,37 +279,39 @@ def test_memory(tmp_path: Path) -> None:
 
 
 def test_stages_beside_what_changed(tmp_path: Path) -> None:
-    seen = in_browser(
+    observed = in_browser(
         page(),
         """
         $("stage").value = 0; $("stage").dispatchEvent(new Event("change"));
-        seen.compiled = boxes().some((each) => each.startsWith("CallMethod forward"));
+        observed.compiled = boxes().some((each) => each.startsWith("CallMethod forward"));
         $("on").click();
-        seen.inlined = boxes().some((each) => each.startsWith("CallMethod forward"));
-        seen.added = document.querySelectorAll("#right .added").length > 0;
+        observed.inlined = boxes().some((each) => each.startsWith("CallMethod forward"));
+        observed.added = document.querySelectorAll("#right .added").length > 0;
         """,
         tmp_path,
     )
-    assert seen == {"compiled": True, "inlined": False, "added": True}
+    assert observed == {"compiled": True, "inlined": False, "added": True}
 
 
 def test_light_and_dark(tmp_path: Path) -> None:
-    seen = in_browser(
+    observed = in_browser(
         page(),
         """
         const back = () => getComputedStyle(document.body).backgroundColor;
-        $("theme").click(); seen.first = back();
-        $("theme").click(); seen.second = back();
+        $("theme").click(); observed.first = back();
+        $("theme").click(); observed.second = back();
         """,
         tmp_path,
     )
-    assert sorted(seen.values()) == ["rgb(22, 24, 29)", "rgb(255, 255, 255)"]
+    assert sorted(observed.values()) == ["rgb(22, 24, 29)", "rgb(255, 255, 255)"]
 
 
 def test_twenty_thousand_nodes(tmp_path: Path) -> None:
     lines = ["def f(x):", *(f"    x = x.tanh() * {number}.5 + x" for number in range(6_700)), "    return x", ""]
-    seen = in_browser(rekindle.show(rekindle.CompilationUnit("\n".join(lines)).f), "seen.ms = opened;", tmp_path)
-    assert seen["ms"] < 5_000
+    observed = in_browser(
+        rekindle.show(rekindle.CompilationUnit("\n".join(lines)).f), "observed.ms = opened;", tmp_path
+    )
+    assert observed["ms"] < 5_000
 
 
 def chain(length: int) -> Page:
@@ -332,11 +335,11 @@ def layers() -> Page:
 def test_the_first_view_has_the_whole_graph_and_labels_that_can_be_read(
     shown: Callable[[], Page], window: str, tmp_path: Path
 ) -> None:
-    seen = in_browser(
+    observed = in_browser(
         shown(),
         """
         const room = $("graph").getBoundingClientRect();
-        seen.stages = DATA.stages.map((_, index) => {
+        observed.stages = DATA.stages.map((_, index) => {
           show(index);
           const places = drawn().map((each) => each.getBoundingClientRect());
           const out = places.filter((each) => each.left < room.left - 1 || each.right > room.right + 1 ||
@@ -347,7 +350,7 @@ def test_the_first_view_has_the_whole_graph_and_labels_that_can_be_read(
         tmp_path,
         window,
     )
-    for boxes, out_of_view, letters in seen["stages"]:
+    for boxes, out_of_view, letters in observed["stages"]:
         assert boxes >= 2
         assert out_of_view == 0
         assert letters >= 7, "pixels"
