@@ -107,7 +107,7 @@ def test_python_on_each_element_is_refused():
 
 
 @pytest.mark.parametrize("function", [lambda x: x + torch.tensor([x.sum(), 1.0]), lambda x: x.new_tensor([[x.max()]])])
-def test_numbers_in_tensors_are_told(function):
+def test_numbers_in_tensors_are_reported(function):
     with pytest.warns(TracerWarning, match="a tensor that is made of numbers in tensors"):
         traced = rekindle.trace(function, (torch.ones(2),), check_trace=False)
     assert [fact.kind.value for fact in traced.report] == ["number"]

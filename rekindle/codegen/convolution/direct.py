@@ -115,8 +115,8 @@ class DirectConvolution:
     target: Target = field(default_factory=host_target)
     storage: WeightStorage = FLOAT32
     _packed: dict[str, list[tuple[Tensor, Tensor]]] = field(default_factory=dict)
-    """Weights and bias of each part, in the order in which they are read, once they are needed: one item, which is
-    never replaced, since calls have the addresses."""
+    """Weights and bias of each part, once they are needed, in the order in which they are read: ``weights``, and
+    ``planes`` for images that are read plane by plane. They are never replaced, since calls have the addresses."""
     _calls: dict[tuple[torch.Size, bool], Call | None] = field(default_factory=dict)
     """Data of the latest calls, by the size of the image and whether it is read plane by plane; None for unsupported
     sizes."""
