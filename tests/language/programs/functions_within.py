@@ -209,6 +209,14 @@ def functions_in_a_list(x: Tensor) -> Tensor:
     return x
 
 
+@program("function.as_value builtin.map", (Y, [2, 3], [2.5, -0.5]), (Y * 2, [-1], [0.5]), torch="refuses")
+def builtins_as_values(x: Tensor, ns: List[int], xs: List[float]):
+    total, nearest = sum, round
+    powers = list(map(pow, ns, [2, 3])), functools.reduce(pow, ns)
+    rows = list(map(sum, [x, x])), list(map(any, [x[0], x[1]])), total(x)
+    return powers, rows, list(map(round, xs)), nearest(xs[0], 1), list(map(min, ns, xs)), list(map(sum, [xs]))
+
+
 @program("function.as_value expression.ternary", (X,), (Y,), torch="refuses")
 def function_chosen_while_compiling(x: Tensor) -> Tensor:
     def layer(y: Tensor, activation=None):
