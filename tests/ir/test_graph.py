@@ -588,6 +588,16 @@ def test_a_clone_comes_from_another_graph() -> None:
     assert str(target).splitlines()[2] == "  %y : Tensor = prim::If(%c)"
 
 
+def test_a_clone_without_a_map_uses_no_value() -> None:
+    graph = parse_graph("graph(%x : Tensor):\n  %n : int = prim::Constant[value=3]()\n  return (%n, %x)\n")
+    copy = graph.create_clone(graph.outputs[0].node)
+    assert copy.kind == "prim::Constant"
+    assert copy["value"] == 3
+    source = parse_graph(BRANCHES)
+    with pytest.raises(GraphError, match=r"^%c is used outside of its scope$"):
+        Graph().create_clone(source.find_nodes("prim::If")[0])
+
+
 def test_graphs_are_inserted() -> None:
     graph = parse_graph(STRAIGHT)
     callee = parse_graph("graph(%x : Tensor):\n  %y : Tensor = t::called(%x)\n  return (%y, %x)\n")
