@@ -11,6 +11,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.python.library import library_function
+from rekindle.frontend.sugared_values import special_forms
 from rekindle.frontend.sugared_values.base import Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
@@ -44,3 +45,6 @@ def as_function(value: SugaredValue, graph: Graph) -> SugaredValue:
     semantics of Python's builtin if it is one; ``value`` itself otherwise, and in programs of TorchScript."""
     name = _NAMES.get(id(value)) if graph.follows_python else None
     return value if name is None else BuiltinAsFunction(name)
+
+
+special_forms.as_function = as_function

@@ -11,7 +11,6 @@ from rekindle.frontend.calls.special_calls import expect_arguments
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.primaries import call_builtin, join_types
 from rekindle.frontend.expressions.unordered import list_from, unordered_list
-from rekindle.frontend.python.builtin_functions import as_function
 from rekindle.frontend.python.getters import ComparedBy
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.scopes.refinement import RefinementSet
@@ -35,7 +34,7 @@ class MappedValue(DerivedIterable):
 
     def __init__(self, emitter: Emitter, function: SugaredValue, source: SugaredValue, spread: bool) -> None:
         self.emitter = emitter
-        self.function = as_function(function, emitter.graph)
+        self.function = function
         self.source = source
         self.spread = spread
         """Whether each element of the source is a tuple of arguments."""
@@ -71,8 +70,7 @@ class PartialValue(SugaredFunction):
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        function = as_function(self.function, graph)
-        return function.call_with(range, graph, [*self.args, *args], {**self.kwargs, **kwargs}, targets)
+        return self.function.call_with(range, graph, [*self.args, *args], {**self.kwargs, **kwargs}, targets)
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         count, names = len(self.args), tuple(self.kwargs)
@@ -141,7 +139,7 @@ def _map(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """Emit ``filter(function, xs)`` as a list, which is built at the call."""
     function, source = expect_arguments(emitter, call, 2, 2)
-    predicate = None if function.tree.kind == "none" else as_function(emitter.emit_sugared(function), emitter.graph)
+    predicate = None if function.tree.kind == "none" else emitter.emit_sugared(function)
     iterator = emitter.emit_sugared(source).iterator(source.range, emitter.graph)
     result = emitter.insert_node("prim::ListConstruct", call.range, [], [ListType(TENSOR)]).output
     found: list[Type] = []
