@@ -40,7 +40,7 @@ def test_inputs_by_name_and_several_results(command: Command) -> None:
 
 class Prints(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        print("called")
+        print("called")  # noqa: T201
         return x
 
 

@@ -272,9 +272,9 @@ def _activations() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_silu_by_hand, name="silu")(_silu),
         rewrite(*gelus, name="gelu", when=_are_near(root=math.sqrt(2), one=1))(_gelu),
-        rewrite(
-            _gelu_by_tanh, name="gelu by tanh", when=_are_near(factor=math.sqrt(2 / math.pi), one=1, three=3)
-        )(_tanh_gelu),
+        rewrite(_gelu_by_tanh, name="gelu by tanh", when=_are_near(factor=math.sqrt(2 / math.pi), one=1, three=3))(
+            _tanh_gelu
+        ),
     )
 
 
