@@ -24,6 +24,7 @@ from rekindle.ir.node import (
     Node as Node,
     Use as Use,
     Value as Value,
+    checked_type,
 )
 from rekindle.ir.types.base import NONE, Type
 from rekindle.ir.types.tensor import TENSOR
@@ -460,7 +461,7 @@ class Graph:
         attribute, inferred = constant_attribute(value)
         if attribute is not None:
             node.attributes["value"] = attribute
-        node.output.type = inferred if type is None else type
+        node.output.type = inferred if type is None else checked_type(type)
         return node
 
     def create_clone(self, node: Node, value_map: Callable[[Value], Value] | None = None) -> Node:

@@ -787,3 +787,14 @@ def test_every_edit_unsettles(edit: Callable[[Graph], object]) -> None:
     graph.settle("dead code")
     edit(graph)
     assert not graph.is_settled("dead code")
+
+
+def test_the_text_of_a_type_is_not_a_type() -> None:
+    graph = parse_graph(STRAIGHT)
+    before = str(graph)
+    message = "^a str is not a type; parse_type of rekindle.ir.text.type_parser reads a text$"
+    with pytest.raises(GraphError, match=message):
+        graph.inputs[0].set_type("Tensor")  # type: ignore[arg-type]
+    with pytest.raises(GraphError, match=message):
+        graph.create_constant([1, 2], "List[float]")  # type: ignore[arg-type]
+    assert str(graph) == before
