@@ -208,7 +208,13 @@ def _is_later(value: Any, type: FutureType | AwaitType) -> bool:
     future that failed raises its error."""
     if not any(isinstance(value, cls) for cls in LATER[type.kind]):
         return False
-    return type.element == ANY or not _is_there(value) or value_matches(value.wait(), type.element)
+    if type.element == ANY or not _is_there(value):
+        return True
+    try:
+        result = value.wait()
+    except Exception:  # the future of a call that failed has no value, of any type: each wait raises the error
+        return True
+    return value_matches(result, type.element)
 
 
 def _is_there(value: Any) -> bool:
