@@ -204,8 +204,8 @@ LATER: Final[dict[str, list[type]]] = {FutureType.kind: [torch.futures.Future], 
 
 
 def _is_later(value: Any, type: FutureType | AwaitType) -> bool:
-    """Return whether the value is a future or an await. If it is done, its result must be of the declared type; a
-    future that failed raises its error."""
+    """Return whether the value is a future or an await. If it is done, its result must be of the declared type,
+    unless the call failed."""
     if not any(isinstance(value, cls) for cls in LATER[type.kind]):
         return False
     if type.element == ANY or not _is_there(value):
