@@ -54,7 +54,6 @@ from rekindle.scripting.library_values.torchbind_classes import TorchBindClass
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.resolver import ABSENT, PythonResolver
 
-
 REPLACED: Final = "_rekindle_replaced"
 """Name of an attribute of functions that replace a library's function for a time, as while a trace is recorded: the
 function that they replace, which is compiled in their place."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import random
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List
 
 import pytest
 import torch
