@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from rekindle.analysis.integer_ranges import IntegerRanges, is_index_of_range
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.arithmetic import EMITTERS
 from rekindle.codegen.native.list_ownership import ListClasses
@@ -13,6 +14,7 @@ from rekindle.codegen.native.numbers import NUMBER_EMITTERS, dispatch, has_cases
 from rekindle.codegen.native.writer import RegionWriter, is_counted, known_kind
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import INT
 
 ListEmitter = Callable[["NativeWriter", Node], None]
 
@@ -38,11 +40,13 @@ class NativeWriter(RegionWriter):
     def __init__(self) -> None:
         super().__init__()
         self._lists = ListClasses(Graph())
+        self._ranges = IntegerRanges(Graph())
         self._has_room: set[Node] = set()
         """The nodes that append to a list with reserved memory."""
 
     def function(self, graph: Graph, name: str) -> str:
         self._lists = ListClasses(graph)
+        self._ranges = IntegerRanges(graph)
         return super().function(graph, name)
 
     def is_own(self, list: Value) -> bool:
@@ -77,8 +81,13 @@ class NativeWriter(RegionWriter):
         if node.kind == "prim::Uninitialized":
             self.bind(node.output, [_UNDEFINED[type] for type in known_kind(node.output).registers])
             return
+        for value in node.inputs:
+            if value.type == INT:
+                self.ranges[self.name(value)] = self._ranges.of(value)
         name = qualified_name(node)
-        if node.kind in NUMBER_EMITTERS:
+        if node.kind == "aten::__derive_index" and is_index_of_range(node):
+            self.names[node.output] = self.element_of_range(*map(self.name, node.inputs))
+        elif node.kind in NUMBER_EMITTERS:
             NUMBER_EMITTERS[node.kind](self, node)
         elif has_cases(node):
             dispatch(self, node)
@@ -86,6 +95,10 @@ class NativeWriter(RegionWriter):
             self.names[node.output] = EMITTERS[name](self, *map(self.name, node.inputs))
         else:
             LIST_EMITTERS[name](self, node)
+
+    def element_of_range(self, index: str, start: str, step: str) -> str:
+        """Emit an element of a range that exists: it lies between the ends, so that nothing overflows."""
+        return self.emit(f"add nsw i64 {start}, {self.emit(f'mul nsw i64 {index}, {step}')}")
 
     # ----------------------------------------------------------------------------------------------------------- lists
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rekindle.analysis.constants import constant_bool
+from rekindle.analysis.integer_ranges import FULL, Interval, difference_range, product_range, sum_range
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.errors import InternalError
@@ -25,6 +26,9 @@ _INTERRUPT_CHECK_INTERVAL: Final = 1 << 20
 
 
 _POISON: Final = "poison"
+
+_CHECKED: Final = {"sadd": ("add", sum_range), "ssub": ("sub", difference_range), "smul": ("mul", product_range)}
+"""Instructions of the intrinsics that report overflow, and the ranges of their results."""
 
 
 class Number(NamedTuple):
@@ -54,6 +58,8 @@ class RegionWriter:
         self.lines: list[str] = []
         self.names: dict[Value, str] = {}
         self.numbers: dict[Value, Number] = {}
+        self.ranges: dict[str, Interval] = {}
+        """The ranges of ints in registers, as far as they are known."""
         self.block = "start"
         """The label of the current block: the source of a phi's value."""
         self._count = 0
@@ -94,7 +100,11 @@ class RegionWriter:
 
     def checked(self, intrinsic: str, a: str, b: str) -> str:
         """Emit ``sadd``, ``ssub`` or ``smul`` (the ``intrinsic``) of two 64-bit ints. On overflow the code leaves the
-        region, which the plan then runs from its start."""
+        region, which the plan then runs from its start. Where the operands' ranges rule overflow out, there is no
+        test."""
+        instruction, of_ranges = _CHECKED[intrinsic]
+        if of_ranges(self.range(a), self.range(b)).fits:
+            return self.emit(f"{instruction} nsw i64 {a}, {b}")
         pair = self.emit(f"call {{ i64, i1 }} @llvm.{intrinsic}.with.overflow.i64(i64 {a}, i64 {b})")
         overflow = self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1")
         self.leave_if(overflow)
@@ -107,6 +117,12 @@ class RegionWriter:
         if value.node.kind != "prim::Constant":
             raise InternalError(f"{value.name} is not known in native code")
         return literal(value.to_python())
+
+    def range(self, operand: str) -> Interval:
+        """Return an interval that the int in a register, or a constant, lies in."""
+        if operand.lstrip("-").isdecimal():
+            return Interval(int(operand), int(operand))
+        return self.ranges.get(operand, FULL)
 
     # -------------------------------------------------------------------------------------------------------- registers
 
@@ -199,9 +215,10 @@ class RegionWriter:
         for value, registers in zip(body.inputs, [(counter,), *carried], strict=True):
             self.bind(value, registers)
         self.nodes(body)
-        self._check_interrupts()
+        next_condition = self._check_interrupts_if(self.name(loop.next_condition))
         following = self.emit(f"add i64 {counter}, 1")
-        last, next_ones = self.block, list(map(self.registers, body.outputs, kinds))
+        next_ones = [(next_condition,), *map(self.registers, loop.following, kinds[1:])]
+        last = self.block
         self.line(f"br label %{head}")
         phis = [f"  {counter} = phi i64 [0, %{before}], [{following}, %{last}]"]
         for names, kind, starts, nexts in zip([(condition,), *carried], kinds, first, next_ones, strict=True):
@@ -214,6 +231,23 @@ class RegionWriter:
 
     def before_loop(self, loop: LoopView) -> None:
         """Emit preparations before a loop; none by default."""
+
+    def _check_interrupts_if(self, condition: str) -> str:
+        """Emit a check for interrupts, made if another iteration follows by ``condition``; return the condition after
+        it. Where the condition is false, as after a ``break``, LLVM then connects the exit with the code after the
+        loop, and does not test the condition again."""
+        if condition == "true":
+            self._check_interrupts()
+            return condition
+        more, done = self.fresh("more"), self.fresh("done")
+        ended = self.block
+        self.line(f"br i1 {condition}, label %{more}, label %{done}")
+        self.start_block(more)
+        self._check_interrupts()
+        checked = self.block
+        self.line(f"br label %{done}")
+        self.start_block(done)
+        return self.emit(f"phi i1 [false, %{ended}], [true, %{checked}]")
 
     def _check_interrupts(self) -> None:
         rest, pause, on = self.fresh("rest"), self.fresh("pause"), self.fresh("on")
