@@ -86,6 +86,13 @@ def product_range(a: Interval, b: Interval) -> Interval:
     return _corners(lambda x, y: x * y, a, b)
 
 
+def _multiples(a: Interval, factor: int) -> Interval:
+    """Return the products of ``a`` with a positive factor that have 64 bits: sums of these with small constants do not
+    overflow either."""
+    low, high = max(a.low, -(MAX // factor)), min(a.high, MAX // factor)
+    return Interval(low * factor, high * factor) if low <= high else FULL
+
+
 def _quotient(a: Interval, b: Interval) -> Interval:
     if b.low < 0:
         return FULL
@@ -127,7 +134,6 @@ def _range_length(start: Interval, stop: Interval, step: Interval) -> Interval:
 _TRANSFERS: Final[dict[str, Transfer]] = {
     "aten::add": sum_range,
     "aten::sub": difference_range,
-    "aten::mul": product_range,
     "aten::neg": lambda a: Interval(-a.high, -a.low),
     "prim::abs": _absolute,
     "aten::floordiv": _quotient,
@@ -182,13 +188,21 @@ class IntegerRanges:
         if all(value.type == INT for value in node.inputs):
             if node.kind == "aten::__derive_index" and is_index_of_range(node):
                 return self._index_of_range(node)
-            if node.kind == "aten::mul" and node.inputs[0] is node.inputs[1]:
-                return _square(self.of(node.inputs[0]))
+            if node.kind == "aten::mul":
+                return self._product(*node.inputs)
             transfer = _TRANSFERS.get(node.kind)
             return FULL if transfer is None else transfer(*map(self.of, node.inputs))
         operator = node.operator
         name = "" if operator is None else operator.schema.qualified_name
         return _RESULTS.get(node.kind) or _RESULTS.get(name) or FULL
+
+    def _product(self, a: Value, b: Value) -> Interval:
+        if a is b:
+            return _square(self.of(a))
+        for factor, other in ((constant_int(a), b), (constant_int(b), a)):
+            if factor is not None and factor > 1:
+                return _multiples(self.of(other), factor)
+        return product_range(self.of(a), self.of(b))
 
     def _index_of_range(self, node: Node) -> Interval:
         loop = loop_of_parameter(node.inputs[0])
@@ -274,7 +288,8 @@ def _step_signs(value: Value, parameter: Value) -> frozenset[int] | None:
             sign = (number > 0) - (number < 0)
             return None if signs is None else signs | {-sign if node.kind == "aten::sub" else sign}
         case "prim::If":
-            ways = [_step_signs(block.outputs[value.offset], parameter) for block in node.blocks if not always_raises(block)]
+            open_blocks = [block for block in node.blocks if not always_raises(block)]
+            ways = [_step_signs(block.outputs[value.offset], parameter) for block in open_blocks]
         case "prim::Loop":
             variable = LoopView(node).carried[value.offset]
             ways = [

@@ -6,7 +6,7 @@ bits, the code leaves the region.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
@@ -20,6 +20,16 @@ EMITTERS: Final[dict[str, Emitter]] = {}
 
 COMPARISONS: Final[set[str]] = set()
 """The kinds of operators that compare an int and a float without rounding."""
+
+_CHEAP: Final = frozenset(
+    [
+        *(f"aten::{name}.{type}" for name in ("add", "sub", "mul", "neg") for type in ("int", "float")),
+        *(f"aten::{name}.{type}" for name in ("eq", "ne", "lt", "le", "gt", "ge") for type in ("int", "float")),
+        *(f"prim::{name}.{type}" for name in ("min", "max", "abs") for type in ("int", "float")),
+        *(f"aten::__{name}__.{type}" for name in ("and", "or", "xor") for type in ("int", "bool")),
+        "aten::__not__",
+    ]
+)
 
 SMALLEST: Final = -(2**63)
 _EXACT: Final = 2**53
@@ -80,7 +90,7 @@ def multiply(w: RegionWriter, a: str, b: str) -> str:
         w.leave_unless(w.emit(f"icmp ule i64 {other}, {bound}"))
     elif known.low < -bound or known.high > bound:
         w.leave_unless(w.emit(f"icmp ule i64 {w.emit(f'add i64 {other}, {bound}')}, {2 * bound}"))
-    return w.emit(f"mul nsw i64 {other}, {factor}")
+    return w.emit(f"mul {w.nsw} i64 {other}, {factor}")
 
 
 @emits("aten::neg.int")
@@ -99,6 +109,15 @@ def _power_of_two(b: str) -> int | None:
     if not b.isdecimal() or int(b).bit_count() != 1:
         return None
     return int(b).bit_length() - 1
+
+
+def is_cheap(name: str, operands: Sequence[str]) -> bool:
+    """Return whether an operator costs about as much as one addition, so that running it in vain is cheaper than a
+    branch that the processor predicts wrongly; and whether it can run in vain at all, which a division by zero
+    cannot."""
+    if name in ("aten::floordiv.int", "aten::remainder.int"):
+        return _power_of_two(operands[1]) is not None
+    return name in _CHEAP
 
 
 def _check_division(w: RegionWriter, a: str, b: str) -> None:
