@@ -9,7 +9,8 @@
         -> (%true, %t)
 
 The intervals hold for an execution with ints of 64 bits that stops where one overflows and where an operator raises an
-error. Loops are repeated until their variables' intervals do not grow; a bound that grows is widened.
+error. Loops are repeated until their variables' intervals do not grow; a bound that grows is widened, and narrowed at
+the end.
 
 Variables that loops only count up or down by small constants are not widened beyond :data:`MAX_COUNT`: no program
 lives long enough for that. The loops of the program have to run their iterations one by one, as they do where they
@@ -18,13 +19,13 @@ check for interrupts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
 from rekindle.analysis.constants import constant_int
 from rekindle.analysis.raising import always_raises
-from rekindle.ir.control_flow import LoopView, loop_of_parameter
+from rekindle.ir.control_flow import Carried, LoopView, loop_of_parameter
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT
 
@@ -241,8 +242,22 @@ class IntegerRanges:
                 grown = _widened(known, self.of(each.following), limits[each.parameter])
                 is_stable = is_stable and grown == known
                 self._known[each.parameter] = grown
+        self._narrow(loop, carried)
         for each in carried:
             self._known[each.result] = self._known[each.parameter]
+
+    def _narrow(self, loop: LoopView, carried: Sequence[Carried]) -> None:
+        """Replace widened intervals of loop-carried variables by what they are before the loop and after an iteration,
+        where that is less."""
+        narrower = {}
+        for each in carried:
+            known, values = self._known[each.parameter], self.of(each.initial).joined(self.of(each.following))
+            low, high = max(known.low, values.low), min(known.high, values.high)
+            if low <= high and (low, high) != known:
+                narrower[each.parameter] = Interval(low, high)
+        if narrower:
+            self._known |= narrower
+            self._run(loop.body)
 
     def _limit(self, initial: Value, following: Value, parameter: Value) -> Interval:
         """Return an interval that a loop-carried variable cannot leave, given how the loop steps it."""
