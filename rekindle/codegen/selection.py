@@ -161,9 +161,9 @@ def _call(candidate: Candidate, arguments: tuple[Any, ...]) -> Callable[[], obje
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(found.kernel)
     parameters = (ctypes.c_int64 * len(found.parameters))(*found.parameters)
     tensors = [each.data_ptr() for each in arguments if isinstance(each, Tensor)]
-    dtype, sizes, strides = found.output
 
     def launch() -> Tensor:
+        dtype, sizes, strides = found.output  # the closure keeps the code and the weights alive
         output = torch.empty_strided(sizes, strides, dtype=dtype, device="cpu")
         pointers = (ctypes.c_void_p * (len(tensors) + 1))(*tensors, output.data_ptr())
         kernel(ctypes.addressof(pointers), ctypes.addressof(parameters), None)
