@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
@@ -54,12 +54,18 @@ from rekindle.scripting.library_values.torchbind_classes import TorchBindClass
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.resolver import ABSENT, PythonResolver
 
+REPLACED: Final = "_rekindle_replaced"
+"""Name of an attribute of functions that replace a library's function for a time, as while a trace is recorded: the
+function that they replace, which is compiled in their place."""
+
 
 def sugared_value(
     obj: Any, range: SourceRange, graph: Graph, resolver: PythonResolver, name: str | None = None
 ) -> SugaredValue:
     """Return the sugared value of the Python object ``obj``, found under ``name``. Constants are inserted into
     ``graph``. For an unsupported object, the result raises when it is used."""
+    if isinstance(obj, types.FunctionType):
+        obj = vars(obj).get(REPLACED, obj)
     if resolver.observer is not None:
         resolver.observer.uses(obj)
     special = SPECIAL.get(id(obj))

@@ -469,9 +469,13 @@ class ExpressionParser:
         if lexer.cur.kind == ",":
             while lexer.next_if(",") and lexer.cur.kind != "]":
                 indices.append(self._index())
+            if len(indices) == 1 and indices[0].tree.kind != Starred.KIND:
+                indices = [TupleLiteral.create(self.since(indices[0].range.start), indices)]
         elif indices[0].tree.kind == TupleLiteral.KIND:
-            # ``x[(0, 1)]`` is ``x[0, 1]``; an empty tuple is an index of its own, as in ``Tuple[()]``.
-            indices = TupleLiteral(indices[0].tree).items or indices
+            # ``x[(0, 1)]`` is ``x[0, 1]``; a tuple of no or one item is an index of its own, as in ``Tuple[()]``.
+            items = TupleLiteral(indices[0].tree).items
+            if len(items) > 1 or any(item.tree.kind == Starred.KIND for item in items):
+                indices = items
         self._close("]")
         return Subscript.create(self.since(value.range.start), value, indices)
 

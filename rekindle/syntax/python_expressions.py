@@ -357,7 +357,8 @@ class ExpressionBuilder:
 
     def _subscript(self, node: ast.Subscript, value: Expr) -> Expr:
         index = node.slice
-        if isinstance(index, ast.Tuple) and index.elts:
+        is_starred = isinstance(index, ast.Tuple) and any(isinstance(item, ast.Starred) for item in index.elts)
+        if isinstance(index, ast.Tuple) and (len(index.elts) > 1 or is_starred):
             indices = self.exprs(index.elts)
         else:
             indices = [self.expr(index)]

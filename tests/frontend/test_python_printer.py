@@ -122,3 +122,15 @@ def test_branches_that_assign_an_any_say_so() -> None:
     theirs = torch.jit.load(held)
     for flag in (True, False):
         assert module(flag) == loaded(flag) == theirs(flag) == Either()(flag)
+
+
+def test_complex_numbers_with_a_negative_zero_are_calls() -> None:
+    def f() -> list[complex]:
+        return [complex(1.0, -0.0), complex(-0.0, 1.0), complex(-0.0, -0.0), complex(0.0, -1.0), complex(-0.0, -2.0)]
+
+    compiled = rekindle.script(f)
+    expected = ["(1-0j)", "(-0+1j)", "(-0-0j)", "-1j", "(-0-2j)"]
+    archive = io.BytesIO()
+    rekindle.save(compiled, archive)
+    archive.seek(0)
+    assert list(map(repr, compiled())) == list(map(repr, rekindle.load(archive)())) == list(map(repr, f())) == expected

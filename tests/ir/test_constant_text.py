@@ -205,6 +205,11 @@ def test_complexes(real: float, imaginary: float) -> None:
     assert format_complex(value) == torch_constant(value)
 
 
+def test_signs_of_zeros() -> None:
+    values = [complex(1.0, -0.0), complex(-0.0, -0.0), complex(0.0, -0.0), complex(-0.0, 1.0), complex(0.0, 0.0)]
+    assert list(map(format_complex, values)) == ["1.-0.j", "-0.-0.j", "0.-0.j", "-0.+1.j", "0.+0.j"]
+
+
 @hypothesis.given(strategies.text(strategies.characters(max_codepoint=127)))
 def test_ascii_strings(value: str) -> None:
     """Other characters torch.jit prints as something that cannot be read: it takes bytes for negative numbers."""

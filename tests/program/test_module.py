@@ -450,3 +450,38 @@ def test_compiled_containers_keep_their_items():
     assert layers[0] is linear
     x = torch.randn(1, 2)
     assert torch.equal(scripted(x), torch.relu(linear(x)))
+
+
+class OwnList(nn.ModuleList):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+
+class OwnDict(nn.ParameterDict):
+    def __init__(self) -> None:
+        super().__init__({"a": torch.ones(1)})
+        self.part = nn.Linear(1, 1)
+
+
+class OfContainers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = OwnList()
+        self.weights = OwnDict()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x * self.layers.scale + self.weights["a"] + len(self.layers)
+
+
+def test_the_items_of_a_container_are_those_of_its_class() -> None:
+    eager = OfContainers()
+    compiled = rekindle.script(eager)
+    loaded = pickled(compiled)
+    for module in (eager, compiled):
+        assert list(module.layers) == []
+        assert list(module.weights) == ["a"]
+    assert list(loaded.layers) == []
+    assert torch.equal(loaded(torch.ones(2)), eager(torch.ones(2)))

@@ -515,6 +515,11 @@ def test_isinstance_of_what_may_be_anything():
     assert ours(other) == (True, False, False)
     assert ours(rekindle.awaitable_nowait(3)) == (False, True, False)
     assert ours(3) == (False, False, False)
+    for failed in (Future[int](), torch.futures.Future[int]()):
+        failed.set_exception(ValueError("the call failed"))
+        assert ours(failed) == (True, False, True)
+        with pytest.raises(ValueError, match="the call failed"):
+            failed.wait()
     with pytest.raises(TypeError, match=r"whether this is a Future\[int\] shows when it is done; wait for it first"):
         ours(Future[int]())
 

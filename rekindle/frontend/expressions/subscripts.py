@@ -146,13 +146,23 @@ def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool =
 def _parts(indices: Sequence[Expr]) -> list[Expr]:
     """Return the expressions in indices: the bounds of slices, and other indices themselves."""
     parts: list[Expr | None] = []
-    for index in indices:
+    for index in _flattened(indices):
         if index.tree.kind == SliceExpr.KIND:
             slice = SliceExpr(index.tree)
             parts += [slice.start, slice.stop, slice.step]
         else:
             parts.append(index)
     return [part for part in parts if part is not None]
+
+
+def _flattened(indices: Sequence[Expr]) -> Sequence[Expr]:
+    """Return the indices of a tensor, with the literal of a tuple of one item, as in ``x[i,]``, replaced with it."""
+    return TupleLiteral(indices[0].tree).items if _is_tuple(indices) else indices
+
+
+def _is_tuple(indices: Sequence[Expr]) -> bool:
+    """Return whether the indices are the literal of a tuple of one item, as in ``x[i,]``."""
+    return len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND and bool(TupleLiteral(indices[0].tree).items)
 
 
 def _item_of(
@@ -168,13 +178,14 @@ def _item_of(
         return SimpleValue(_index_tensor(emitter, expr.range, value, indices))
     if any(index.tree.kind == Starred.KIND for index in subscript.indices):
         raise TypeMismatchError("a star within a subscript makes a tuple, which indexes tensors alone", expr.range)
-    if len(indices) != 1:
+    is_key = value is not None and isinstance(value.type, (DictType, ClassType))
+    if len(indices) != 1 or (_is_tuple(indices) and not is_key):
         if value is None:
             value = base.as_value(subscript.value.range, emitter.graph)
         if isinstance(value.type, ClassType):
             return SimpleValue(value).item(expr.range, emitter.graph, _tuple_of(emitter, indices, expr.range))
         raise TypeMismatchError(
-            f"a value of type {value.type.annotation} takes one index, got {len(indices)}", expr.range
+            f"a value of type {value.type.annotation} takes one index, got {_count(indices)}", expr.range
         )
     if indices[0].tree.kind == SliceExpr.KIND:
         return _slice(emitter, expr.range, base, subscript.value.range, SliceExpr(indices[0].tree))
@@ -192,6 +203,10 @@ def _item_of(
     if isinstance(base, IterableValue):
         raise TypeMismatchError(f"{base.description} cannot be indexed", expr.range, hint="make a list of it")
     return base.item(expr.range, emitter.graph, index, hint)
+
+
+def _count(indices: Sequence[Expr]) -> str:
+    return "a tuple" if _is_tuple(indices) else str(len(indices))
 
 
 def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
@@ -217,6 +232,9 @@ def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None
         return [TupleLiteral.create(subscript.range, indices)]
     if any(index.tree.kind == Starred.KIND for index in indices):
         indices = [part for index in indices for part in _unstarred(emitter, index)]
+    if _is_tuple(indices):
+        items = [_plain_slice(emitter, item) for item in _flattened(indices)]
+        return [TupleLiteral.create(indices[0].range, items)]
     return [_plain_slice(emitter, index) for index in indices]
 
 
@@ -330,6 +348,17 @@ def _bounds(emitter: Emitter, slice: SliceExpr) -> list[object]:
     return bounds
 
 
+def _bounds_of_tensor(emitter: Emitter, slice: SliceExpr) -> list[object]:
+    """Emit start, stop and step of a slice of a Tensor. A step that is not known to be positive is checked, because
+    Python raises a ValueError, and the operator a RuntimeError."""
+    start, stop, step = _bounds(emitter, slice)
+    if isinstance(step, Value) and step.type == INT and emitter.graph.follows_python:
+        number = constant_int(step)
+        if number is None or number <= 0:
+            step = from_library(emitter, "positive_step", slice.range, step)
+    return [start, stop, step]
+
+
 def _constant_slice(emitter: Emitter, expr: SliceExpr) -> slice:
     parts: list[int | None] = []
     for part in (expr.start, expr.stop, expr.step):
@@ -379,13 +408,13 @@ def _slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indice
         TypeMismatchError: an index has a type that cannot index a tensor.
     """
     given = _dimensions(emitter, indices)
-    found = IndexedTensor(value, is_alone=len(indices) == len(given) == 1)
+    found = IndexedTensor(value, is_alone=len(indices) == len(given) == 1 and not _is_tuple(indices))
     for index in given:
         dim = emitter.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None
         item: Value | None = None
         if index.value is None:
             found.view = emitter.insert(
-                "aten::slice", range, found.view, dim, *_bounds(emitter, SliceExpr(index.expr.tree))
+                "aten::slice", range, found.view, dim, *_bounds_of_tensor(emitter, SliceExpr(index.expr.tree))
             )
         elif isinstance(index.value.type, NoneType):
             found.view = emitter.insert("aten::unsqueeze", range, found.view, dim)
@@ -416,6 +445,8 @@ def _chosen_row(emitter: Emitter, keep: Value, value: Value, range: SourceRange)
 
 
 def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
+    is_tuple = _is_tuple(indices)
+    indices = _flattened(indices)
     dots = [i for i, index in enumerate(indices) if index.tree.kind == "dots"]
     if len(dots) > 1:
         raise UnsupportedError("a subscript can have one '...' only", indices[dots[1]].range)
@@ -424,9 +455,7 @@ def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
     dim = 0
     for expr in indices[:middle]:
         given = expr if expr.tree.kind == SliceExpr.KIND else _emit_index(emitter, expr)
-        # A tuple literal with items is itself an item of a tuple: the parser splits x[(0, 1)] into two indices.
-        is_item = expr.tree.kind == TupleLiteral.KIND and bool(TupleLiteral(expr.tree).items)
-        is_alone = len(indices) == 1 and not is_item and emitter.graph.follows_python
+        is_alone = len(indices) == 1 and not is_tuple and emitter.graph.follows_python
         for part in _elements(emitter, given, expr.range) if is_alone else [given]:
             index = _index_of(emitter, expr, dim, part, is_alone=is_alone)
             dim += 0 if index.value is not None and index.value.type == INT else 1

@@ -3,6 +3,17 @@
 from typing import List, Optional
 
 
+def sorted_by_values(xs, keys, reverse):
+    # Python's own sort, of pairs: the numbers in them are unique, and in the order of the list that Python sorts, so
+    # that each comparison of two pairs has the result of the comparison of their keys, also where they are NaN.
+    last = len(xs) - 1
+    pairs = [(keys[last - i], i) for i in range(len(xs))] if reverse else [(keys[i], i) for i in range(len(xs))]
+    ordered = [xs[last - i] if reverse else xs[i] for _, i in sorted(pairs)]
+    if reverse:
+        ordered.reverse()
+    return ordered
+
+
 def sorted_by(xs, keys, reverse):
     order = list(range(len(xs)))
     width = 1

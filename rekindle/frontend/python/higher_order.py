@@ -23,7 +23,22 @@ from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import ANY, BOOL, TENSOR, ListType, TupleType, Type, union_members, unshaped, without_none
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    FLOAT,
+    INT,
+    NUMBER,
+    STRING,
+    TENSOR,
+    ListType,
+    TensorType,
+    TupleType,
+    Type,
+    union_members,
+    unshaped,
+    without_none,
+)
 from rekindle.syntax.views import Apply, Var
 
 
@@ -206,8 +221,17 @@ def _sorted_by(emitter: Emitter, call: Apply, xs: Value) -> Value:
             .call_with(range, emitter.graph, given, {})
             .as_value(range, emitter.graph)
         )
-    arguments = [SimpleValue(item) for item in (xs, keys_of(emitter, xs, key, range), reverse)]
-    return library_function("sorted_by").call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)
+    keys = keys_of(emitter, xs, key, range)
+    name = "sorted_by_values" if isinstance(keys.type, ListType) and _is_plain(keys.type.element) else "sorted_by"
+    arguments = [SimpleValue(item) for item in (xs, keys, reverse)]
+    return library_function(name).call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)
+
+
+def _is_plain(type: Type) -> bool:
+    """Return whether values of the type are numbers, strings or Tensors, or tuples and lists of them."""
+    if isinstance(type, (TupleType, ListType)):
+        return all(_is_plain(element) for element in type.contained)
+    return type in (INT, FLOAT, BOOL, NUMBER, STRING) or isinstance(type, TensorType)
 
 
 def _sorted(emitter: Emitter, call: Apply) -> SugaredValue:

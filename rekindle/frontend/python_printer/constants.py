@@ -68,7 +68,7 @@ def format_constant(value: object, type: Type, spell: Spelling, table: ConstantT
     if isinstance(value, float):
         return _format_float(value)
     if isinstance(value, complex):
-        return format_complex(value)
+        return _format_complex(value)
     if isinstance(value, str):
         return format_string(value)
     if isinstance(value, torch.device):
@@ -84,6 +84,13 @@ def _format_float(value: float) -> str:
         text = format_schema_float(value)
         return text if "." in text or "e" in text else f"{text}."
     return "nan" if math.isnan(value) else format_float(value)
+
+
+def _format_complex(value: complex) -> str:
+    # Source is read as the sum or difference of a float and an imaginary number, in which the sign of a zero is lost.
+    if any(part == 0 and math.copysign(1.0, part) < 0 for part in (value.real, value.imag)):
+        return f"complex({_format_float(value.real)}, {_format_float(value.imag)})"
+    return format_complex(value)
 
 
 def _needs_table(value: object) -> bool:

@@ -38,8 +38,8 @@ def _digits(value: float) -> str:
 
 def format_complex(value: complex) -> str:
     """Format a complex number: ``1.+2.j``."""
-    # A NaN takes the minus, as every number does that is not at least zero.
-    sign = "+" if value.imag >= 0 else "-"
+    # A NaN takes the minus, as every number does that is not at least zero, and so does -0.0.
+    sign = "+" if value.imag > 0 or (value.imag == 0 and math.copysign(1.0, value.imag) > 0) else "-"
     return f"{format_schema_float(value.real)}{sign}{format_schema_float(abs(value.imag))}j"
 
 

@@ -204,11 +204,17 @@ LATER: Final[dict[str, list[type]]] = {FutureType.kind: [torch.futures.Future], 
 
 
 def _is_later(value: Any, type: FutureType | AwaitType) -> bool:
-    """Return whether the value is a future or an await. If it is done, its result must be of the declared type; a
-    future that failed raises its error."""
+    """Return whether the value is a future or an await. If it is done, its result must be of the declared type,
+    unless the call failed."""
     if not any(isinstance(value, cls) for cls in LATER[type.kind]):
         return False
-    return type.element == ANY or not _is_there(value) or value_matches(value.wait(), type.element)
+    if type.element == ANY or not _is_there(value):
+        return True
+    try:
+        result = value.wait()
+    except Exception:  # the future of a call that failed has no value, of any type: each wait raises the error
+        return True
+    return value_matches(result, type.element)
 
 
 def _is_there(value: Any) -> bool:

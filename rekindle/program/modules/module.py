@@ -612,6 +612,10 @@ class ScriptModule(torch.nn.Module, Savable):
         return public_names.public.get()("load"), (self.save_to_buffer(),)
 
 
+_CONTAINERS_OF_PARAMETERS: Final = (torch.nn.ParameterList, torch.nn.ParameterDict)
+_CONTAINERS_OF_MODULES: Final = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.Sequential)
+
+
 class ScriptContainer(ScriptModule):
     """A compiled module with a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict`` or a
     class derived from one, or a module with such methods of its own.
@@ -623,9 +627,18 @@ class ScriptContainer(ScriptModule):
     @property
     def _names(self) -> list[str]:
         """The names of the items in order: of sub-modules, or of parameters."""
-        if self._modules:
+        if not self._has_parameters_as_items():
             return list(self._modules)
         return [name for name, slot in self._rekindle_type.attributes.items() if slot.kind == "parameter"]
+
+    def _has_parameters_as_items(self) -> bool:
+        """Return whether the items are the parameters, not the sub-modules. A module that was loaded, and whose class
+        is one of a program, lists its parameters if it has no sub-modules but a length."""
+        python_class = self._rekindle_python_class
+        if python_class is not None and issubclass(python_class, _CONTAINERS_OF_PARAMETERS + _CONTAINERS_OF_MODULES):
+            return issubclass(python_class, _CONTAINERS_OF_PARAMETERS)
+        length = self._own("__len__")
+        return not self._modules and (length is None or int(length()) > 0)
 
     def _check_new_part(self, name: str) -> None:
         raise TypeError(self._cannot_change(f"new item '{name}'"))

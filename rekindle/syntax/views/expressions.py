@@ -200,7 +200,7 @@ class Lambda(Expr):
 
 class Subscript(Expr):
     """``value[index, …]`` as ``(subscript value (list index …))``. ``x[(0, 1)]`` and ``x[0, 1]`` both have two indices;
-    an empty tuple, as in ``Tuple[()]``, is one index."""
+    a tuple of no or one item, as in ``Tuple[()]`` and ``x[0,]``, is one index."""
 
     __slots__ = ()
     KIND = "subscript"

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rekindle.program import torch_jit
+from rekindle.scripting.python_values import REPLACED
 from rekindle.tracing.recording.active import active_recorder, recording
 from rekindle.tracing.recording.autocasting import no_cache
 from rekindle.tracing.recording.operators import perform, record_unseen
@@ -109,7 +110,11 @@ class _Patches:
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         original = vars(owner).get(name)
         self._undo.append((owner, name, original))
-        setattr(owner, name, wrapper(getattr(owner, name, None) if original is None else original))
+        replaced = getattr(owner, name, None) if original is None else original
+        replacement = wrapper(replaced)
+        if isinstance(replacement, types.FunctionType):
+            setattr(replacement, REPLACED, replaced)
+        setattr(owner, name, replacement)
 
     def _take_back(self) -> None:
         while self._undo:

@@ -209,6 +209,23 @@ def _round(self: TracedNumber, digits: int | None = None) -> Any:
     return self if isinstance(self, int) else _ROUND(self)
 
 
+def _format(self: TracedNumber, specification: str) -> str:
+    result = format(plain(self), specification)
+    _bake(self, "the text of a size", result)
+    return result
+
+
+def _method(cls: type, name: str) -> Callable[..., Any]:
+    """Return the method ``name`` of ints or floats, with a result that is a constant."""
+
+    def method(self: TracedNumber, *args: Any, **kwargs: Any) -> Any:
+        result = getattr(cls, name)(plain(self), *args, **kwargs)
+        _bake(self, f"{name}() of a size", result)
+        return result
+
+    return method
+
+
 def _bake(number: TracedNumber, what: str, result: object) -> None:
     recorder = number._recorder
     if active_recorder() is recorder:
@@ -230,8 +247,7 @@ def _fill(cls: type) -> None:
             methods["invert"] = lambda self: -self - 1
     for name, run in _COMPARISONS.items():
         methods[name] = _comparison(run)
-    # A class that defines __eq__ has no hash but its own.
-    methods["hash"] = int.__hash__ if issubclass(cls, int) else float.__hash__
+    methods["hash"] = _conversion(hash, "a size that is looked up in a dict or set")
     methods["neg"] = _unary(operator.neg, "aten::neg")
     methods["floor"] = _unary(math.floor, "aten::floor")
     methods["ceil"] = _unary(math.ceil, "aten::ceil")
@@ -244,10 +260,17 @@ def _fill(cls: type) -> None:
     methods["bool"] = _conversion(bool, "the truth of a size")
     methods["int"] = _conversion(int, "int() of a size")
     methods["float"] = _conversion(float, "float() of a size")
+    for name in ("str", "repr"):
+        methods[name] = _conversion(repr, "the text of a size")
+    methods["format"] = _format
     for name, method in methods.items():
         setattr(cls, f"__{name}__", method)
 
 
+for _name in ("as_integer_ratio", "bit_count", "bit_length", "to_bytes"):
+    setattr(TracedInt, _name, _method(int, _name))
+for _name in ("as_integer_ratio", "hex", "is_integer"):
+    setattr(TracedFloat, _name, _method(float, _name))
 _fill(TracedInt)
 _fill(TracedFloat)
 

@@ -19,7 +19,7 @@ from rekindle.errors import TracingError
 from rekindle.program.modules.module import ScriptModule
 from rekindle.tracing.recording import grad_mode
 from rekindle.tracing.recording.active import active_recorder, recording
-from rekindle.tracing.recording.numbers import KeptFloat, KeptInt, TracedFloat, TracedInt, plain
+from rekindle.tracing.recording.numbers import KeptFloat, KeptInt, TracedFloat, TracedInt, all_plain, plain
 from rekindle.tracing.recording.recorder import UNNAMED_SCOPES, Recorder, description
 from rekindle.tracing.report import Baked
 from rekindle.tracing.source_locations import current_place, users_place
@@ -30,8 +30,18 @@ _ASKS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_fun
 """Tests of PyTorch's Python functions for an override (``__torch_function__``). While this thread records, they
 return False: the bodies of the functions run, and the operators that these call are recorded."""
 
-_MATH: Final = {"sqrt": "aten::sqrt", "log": "aten::log", "exp": "aten::exp"}
-"""Functions of ``math`` that convert a size to a plain float before it can be intercepted."""
+_MATH: Final = {
+    1: (
+        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"),
+        *("degrees", "radians", "erf", "erfc", "gamma", "lgamma", "fabs", "factorial"),
+        *("exp", "expm1", "log", "log10", "log1p", "log2", "sqrt"),
+    ),
+    2: ("atan2", "copysign", "fmod", "gcd", "log"),
+}
+"""Functions of ``math`` that an operator of the same name computes, by their number of arguments."""
+
+_INTERCEPTED: Final = frozenset({"ceil", "floor", "trunc", "prod", "sumprod"})
+"""Functions of ``math`` that call methods of their arguments. All others convert them to plain numbers."""
 
 _NUMBERS: Final = (int, float, TracedInt, TracedFloat)
 _LARGEST: Final = {"max": "prim::max", "min": "prim::min"}
@@ -57,8 +67,9 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
                 if name in vars(module):
                     yield module, name, _asks_nobody
     yield builtins, "len", _length
-    for name, kind in _MATH.items():
-        yield math, name, partial(_of_number, kind)
+    for name, function in vars(math).items():
+        if callable(function) and name not in _INTERCEPTED and not name.startswith("_"):
+            yield math, name, partial(_of_math, name)
     for owner, name in _CONVERTS:
         yield owner, name, _keeps_floats if name.endswith("float") else _keeps_ints
     for name, kind in _LARGEST.items():
@@ -100,15 +111,29 @@ def _length(original: Callable[[Any], int]) -> Callable[[Any], int]:
     return length
 
 
-def _of_number(kind: str, original: Callable[..., float]) -> Callable[..., float]:
-    def function(*args: Any) -> float:
+def _of_math(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of a function of ``math`` that records the operator of the same name. If there is none, the
+    result is a constant."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()
-        if recorder is None or not args or not recorder.is_traced_number(args[0]) or args[1:]:
-            return original(*args)
-        found: float = recorder.arithmetic(kind, args, original(plain(args[0])))
-        return found
+        if recorder is None or not any(map(recorder.is_traced_number, _numbers_within(args))):
+            return original(*args, **kwargs)
+        result = original(*all_plain(args), **kwargs)
+        if name not in _MATH.get(len(args), ()) or kwargs or not all(type(n) in _NUMBERS for n in args):
+            recorder.bake_number(f"math.{name}() of a size", result)
+            return result
+        if name == "log2":
+            args = tuple(recorder.arithmetic("aten::Float", args, float(all_plain(args[0]))) for _ in args)
+            return recorder.arithmetic("python::log2", args, result)
+        return recorder.arithmetic(f"aten::{name}", args, result)
 
     return function
+
+
+def _numbers_within(args: Sequence[Any]) -> Iterator[Any]:
+    for item in args:
+        yield from item if isinstance(item, (tuple, list)) else (item,)
 
 
 def _keeps_ints(original: object) -> type:

@@ -33,7 +33,7 @@ from rekindle.ops.tensor.torchbind_objects import class_of_library_object
 from rekindle.runtime.calls.arguments import Runner
 from rekindle.tracing.recording.dtypes import DtypeOrigins
 from rekindle.tracing.recording.grad_mode import GradMode
-from rekindle.tracing.recording.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
+from rekindle.tracing.recording.numbers import TracedFloat, TracedInt, all_plain, plain, traced_number, value_of_number
 from rekindle.tracing.report import Baked, TraceReport
 from rekindle.tracing.source_locations import current_place, module_in_torch, name_of_local, users_place
 
@@ -538,7 +538,7 @@ def _type_now(tensor: torch.Tensor) -> TensorType | None:
 
 def description(tensor: torch.Tensor) -> str:
     """Return the dtype and the shape of a tensor: ``float32[2x3]``."""
-    return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, tensor.shape)) or 'a number'}]"
+    return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, all_plain(tensor.shape))) or 'a number'}]"
 
 
 def _where(place: SourceRange) -> str:
@@ -547,5 +547,5 @@ def _where(place: SourceRange) -> str:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
+    text = repr(all_plain(value))
     return text if len(text) <= 60 else text[:57] + "..."

@@ -23,6 +23,7 @@ from rekindle.transforms.vmap.batched_scalars import is_number
 from rekindle.transforms.vmap.rules import TEXTS
 from rekindle.transforms.vmap.rules.families import FAMILIES, RENAMED, pointwise
 from rekindle.transforms.vmap.rules.metadata import SCALARS
+from rekindle.transforms.vmap.rules.ranks import checks
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +69,7 @@ class BatchingRule:
         ]
         if self.takes_numbers and FLOAT in types.values():  # PyTorch would make a float32 of an int64 and a float
             lines += [f"    {name} = torch.to({name}, 7)\n" for name in sorted(batched) if types[name] == INT]
+        lines += checks(self.schema.qualified_name.removeprefix("aten::"), batched)
         lines += [f"    same = {same}\n"] if re.search(r"\bsame\b", self.body) else []
         body = self.body.replace("torch.SAME", f"torch.{self.schema.name.removeprefix('aten::')}")
         text = f"def batch({', '.join([*parameters, 'batch_size: int'])}):\n{''.join(lines)}{body}"

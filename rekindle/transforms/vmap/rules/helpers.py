@@ -44,6 +44,11 @@ def flat(self: Tensor) -> Tensor:
 def example_rank(self: Tensor, batched: bool) -> int:
     return self.dim() - 1 if batched else self.dim()
 
+def check_rank(self: Tensor, batched: bool, least: int, most: int, what: str) -> None:
+    rank = example_rank(self, batched)
+    if rank < least or rank > most:
+        raise RuntimeError(f"{what}, got {rank}")
+
 def with_dimensions(self: Tensor, rank: int) -> Tensor:
     sizes = torch.size(self)
     return torch.reshape(self, torch.slice(sizes, 0, 1) + [1] * (rank + 1 - self.dim()) + torch.slice(sizes, 1))

@@ -166,6 +166,8 @@ batch index_add(self, dim, index, source, alpha):
     whole, given = lifted(self), lifted(source)
     where = inner(self, dim)
     places = along_all(whole, where, index)
+    if source.dim() < self.dim():
+        raise RuntimeError(f"index_add: 'source' must have {self.dim() - 1} dimensions, as 'self', got 0")
     check_sizes_of_source(given, places)
     return lowered(torch.scatter_add(whole, where, places, given * alpha), self)
 

@@ -193,6 +193,7 @@ batch col2im(self, output_size, kernel_size, dilation, padding, stride):
 
 batch pad(self, pad, mode, value):
     if mode == "constant":
+        check_pad(self, pad)
         return torch.pad(self, pad, mode, value)
     if self.dim() <= len(pad) // 2 + 2:
         return torch.pad(self, pad, mode, value)

@@ -132,7 +132,12 @@ batch tensordot(self, other, dims_self, dims_other):
     made = torch.bmm(torch.reshape(a, [batch_size, height, number]), torch.reshape(b, [batch_size, number, width]))
     return torch.reshape(made, [batch_size] + rows + columns)
 
+def check_same_rank(self: Tensor, other: Tensor) -> None:
+    if self.dim() != other.dim():
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+
 batch cross(self, other, dim):
+    check_same_rank(self, other)
     a, b = aligned(self, True, other, True)
     return torch.linalg_cross(a, b, dim=first_of_three(a) if dim is None else inner(a, dim))
 
@@ -146,6 +151,7 @@ def first_of_three(self: Tensor) -> int:
     return found
 
 batch linalg_cross(self, other, dim):
+    check_same_rank(self, other)
     a, b = aligned(self, True, other, True)
     return torch.linalg_cross(a, b, dim=inner(a, dim))
 
@@ -190,6 +196,9 @@ batch linalg_vander(x, N):
 
 batch linalg_multi_dot(tensors):
     made = tensors[0]
+    for i in range(len(tensors)):
+        least = 1 if i == 0 or i == len(tensors) - 1 else 2
+        check_rank(tensors[i], True, least, 2, f"linalg_multi_dot: tensor {i} must have {least} to 2 dimensions")
     for i in range(1, len(tensors)):
         made = product(made, True, tensors[i], True)
     return made

@@ -74,6 +74,8 @@ batch mH, adjoint(self):
     return torch.mH(self)
 
 batch matrix_H(self):
+    if self.dim() == 2:
+        raise RuntimeError("matrix_H: 'self' must have 0 or 2 dimensions, got 1")
     return torch.mH(self) if self.dim() == 3 else torch.conj(self)
 
 batch movedim.int, moveaxis.int(self, source, destination):
@@ -219,6 +221,8 @@ batch flipud(self):
 batch roll(self, shifts, dims):
     if len(dims) == 0:
         return torch.reshape(torch.roll(flat(self), shifts, [1]), torch.size(self))
+    if self.dim() == 1:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return lowered(torch.roll(lifted(self), shifts, inner_all(self, dims)), self)
 
 batch rot90(self, k, dims):
@@ -274,7 +278,15 @@ batch meshgrid.indexing(tensors, indexing):
         found.append(torch.transpose(whole, 1, 2) if indexing == "xy" and rank > 1 else whole)
     return found
 
+def check_pad(self: Tensor, pad: List[int]) -> None:
+    if len(pad) > 2 * (self.dim() - 1):
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {self.dim() - 1}"
+        )
+
 batch constant_pad_nd(self, pad, value):
+    check_pad(self, pad)
     return torch.constant_pad_nd(self, pad, value)
 
 batch broadcast_to(self, size):
