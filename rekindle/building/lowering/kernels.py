@@ -21,6 +21,7 @@ from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.building.runtime.tensors import empty_strided, sizes_of, strides_of
 from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.emission.nests import expressions_of
+from rekindle.codegen.kernel_status import KernelStatus
 from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest
 from rekindle.codegen.loop_ir.scalar_types import F64
 from rekindle.codegen.symbolic_sizes import ShapeOp, ShapeProgram
@@ -92,8 +93,11 @@ def _launch(
     parameters = w.words(found[: recipe.parameters])
     call = f"call i64 @{symbol}(ptr {w.words(words)}, ptr {parameters}, ptr {w.words(numbers)})"
     status = w.emit(call)
+    if recipe.kernel.temporaries:
+        failed = w.emit(f"icmp eq i64 {status}, {int(KernelStatus.NO_MEMORY)}")
+        w.fail_if(failed, ErrorCode.MEMORY_ERROR, "there is no memory for the intermediate results of a kernel")
     if recipe.kernel.has_gathers:
-        failed = w.emit(f"icmp ne i64 {status}, 0")
+        failed = w.emit(f"icmp eq i64 {status}, {int(KernelStatus.FAILED)}")
         w.fail_if(failed, ErrorCode.INDEX_ERROR, "index out of range in self")
 
 
