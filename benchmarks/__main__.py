@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.check and not baseline.PATH.exists():
         parser.error(f"there is no baseline to compare with; --save makes one: {baseline.PATH}")
-    found: dict[str, Any] = {"machine": machine()}
+    found: dict[str, Any] = {"machine": machine(options.threads)}
     slower: list[baseline.Regression] = []
     for name, benchmark in BENCHMARKS.items():
         if options.only == name or (options.only is None and name not in APART):
@@ -107,18 +107,18 @@ def _beside_the_baseline(rows: list[Any], options: argparse.Namespace) -> list[b
         if not slower:
             CONSOLE.print("slower than the baseline: nothing")
     if options.save:
-        baseline.save(rows, machine())
+        baseline.save(rows, machine(options.threads))
         CONSOLE.print(f"written: {baseline.PATH}")
     return slower
 
 
-def machine() -> dict[str, Any]:
-    """Return the versions, the processor and the number of threads that the results depend on."""
+def machine(threads: int) -> dict[str, Any]:
+    """Return what the results depend on: the versions, the processor, and the ``threads`` of the measured calls."""
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "processor": platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
+        "threads": threads,
     }
 
 
@@ -386,7 +386,7 @@ def _print_lines(lines: Iterable[str]) -> None:
 def _save_if_asked(benchmark: ModuleType, rows: list[Any], options: argparse.Namespace) -> None:
     """With ``--save``, write the rows of a benchmark, a module with ``save`` and ``PATH``, to its file of results."""
     if options.save:
-        benchmark.save(rows, machine())
+        benchmark.save(rows, machine(options.threads))
         CONSOLE.print(f"written: {benchmark.PATH}")
 
 

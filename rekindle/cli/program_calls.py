@@ -6,8 +6,9 @@ result, as a returned value is. Therefore these functions catch ``Exception``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any, Final
 
 import click
@@ -50,17 +51,19 @@ def example_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def program_errors(schema: object) -> Iterator[None]:
+def program_errors(schema: object, *, print_to_stderr: bool = False) -> Iterator[None]:
     """Convert the errors of a program of an archive or a native library, which is called within the ``with`` block.
 
-    ``schema`` is the signature of the called method, for messages.
+    ``schema`` is the signature of the called method, for messages. With ``print_to_stderr``, what the program prints
+    goes to stderr, so that stdout has the JSON of the command alone.
 
     Raises:
         UsageError: the block raised an ArgumentError: the arguments do not fit the signature.
         ProgramFailed: the block raised another exception.
     """
     try:
-        yield
+        with redirect_stdout(sys.stderr) if print_to_stderr else nullcontext():
+            yield
     except ArgumentError as error:
         raise click.UsageError(f"{first_line(error)}; it is {schema}") from None
     except LibraryError as error:

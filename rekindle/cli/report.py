@@ -67,7 +67,8 @@ def report(
     callee = find_method(open_archive(archive, limits), method)
     before = set_execution_strategy(strategy)
     try:
-        with working(f"Running {method}"), program_errors(callee.schema.bound), torch.no_grad():
+        calling = program_errors(callee.schema.bound, print_to_stderr=as_json)
+        with working(f"Running {method}"), calling, torch.no_grad():
             for _ in range(calls):
                 callee(*in_order, **by_name)
         found = report_of(callee)

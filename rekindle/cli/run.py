@@ -67,7 +67,8 @@ def run(
             module.train(train)
         callee = find_method(module, method)
         torch.manual_seed(seed)
-        with working(f"Running {method}"), program_errors(callee.schema.bound), torch.no_grad():
+        calling = program_errors(callee.schema.bound, print_to_stderr=as_json)
+        with working(f"Running {method}"), calling, torch.no_grad():
             result = callee(*in_order, **by_name)
     if file is not None:
         _save(result, file)

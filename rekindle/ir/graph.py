@@ -24,6 +24,7 @@ from rekindle.ir.node import (
     Node as Node,
     Use as Use,
     Value as Value,
+    checked_type,
 )
 from rekindle.ir.types.base import NONE, Type
 from rekindle.ir.types.tensor import TENSOR
@@ -460,12 +461,19 @@ class Graph:
         attribute, inferred = constant_attribute(value)
         if attribute is not None:
             node.attributes["value"] = attribute
-        node.output.type = inferred if type is None else type
+        node.output.type = inferred if type is None else checked_type(type)
         return node
 
-    def create_clone(self, node: Node, value_map: Callable[[Value], Value]) -> Node:
-        """Return a copy of ``node``, which may be from another graph; ``value_map`` returns its inputs here. The copy
-        takes the names of the outputs: values of this graph with these names get numeric suffixes."""
+    def create_clone(self, node: Node, value_map: Callable[[Value], Value] | None = None) -> Node:
+        """Return a copy of ``node``, which may be from another graph. The copy takes the names of the outputs: values
+        of this graph with these names get numeric suffixes.
+
+        ``value_map`` returns the value here for each value that ``node`` uses. Without it, ``node`` must use none.
+
+        Raises:
+            GraphError: ``node`` uses a value, and there is no ``value_map``.
+        """
+        value_map = value_map or _outside
         copy = Node(self, node.kind, node.range)
         copy.callstack = node.callstack
         copy.scope = node.scope
@@ -496,11 +504,7 @@ class Graph:
     def copy(self) -> Graph:
         """Return a copy that shares nothing but constants and types."""
         new = Graph()
-
-        def outside(value: Value) -> Value:
-            raise GraphError(f"%{value.name} is used outside of its scope")
-
-        new.block.clone_from(self.block, outside)
+        new.block.clone_from(self.block, _outside)
         for rewrite in self._settled:
             new.settle(rewrite)
         return new
@@ -648,6 +652,10 @@ class Graph:
 def subgraphs_of(node: Node) -> list[Graph]:
     """Return the graphs in the attributes of ``node``."""
     return [attribute for attribute in node.attributes.values() if isinstance(attribute, Graph)]
+
+
+def _outside(value: Value) -> Value:
+    raise GraphError(f"%{value.name} is used outside of its scope")
 
 
 def _copy_attribute(attribute: AttributeValue) -> AttributeValue:

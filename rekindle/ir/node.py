@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 import torch
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
-from rekindle.ir.attributes import ConstantAttribute, constant_value
+from rekindle.ir.attributes import ConstantAttribute, constant_value, type_name
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types.base import Type
 from rekindle.ir.types.tensor import TENSOR
@@ -30,6 +30,17 @@ AttributeValue: TypeAlias = (
     " | list[Graph] | list[Type]"
 )
 """int, float, complex, string, Tensor, an object, Graph, Type, and lists of all but an object."""
+
+
+def checked_type(type: Type) -> Type:
+    """Return ``type``.
+
+    Raises:
+        GraphError: it is not a type, but its text, for example.
+    """
+    if not isinstance(type, Type):
+        raise GraphError(f"a {type_name(type)} is not a type; parse_type of rekindle.ir.text.type_parser reads a text")
+    return type
 
 
 class HasValue(Protocol):
@@ -117,7 +128,12 @@ class Value:
         return self
 
     def set_type(self, type: Type) -> Value:
-        self.type = type
+        """Set the type, and return this value.
+
+        Raises:
+            GraphError: ``type`` is not a type, but its text, for example.
+        """
+        self.type = checked_type(type)
         self.node._note_change()
         return self
 

@@ -38,6 +38,23 @@ def test_inputs_by_name_and_several_results(command: Command) -> None:
     )  # fmt: skip
 
 
+class Prints(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        print("called")  # noqa: T201
+        return x
+
+
+def test_what_a_program_prints_is_not_part_of_the_json(command: Command, folder: Path) -> None:
+    rekindle.save(rekindle.script(Prints()), "prints.pt")
+    done = command("run", "prints.pt", "f32[1]=1", "--json")
+    assert json.loads(done.out) == [{"name": "result", "type": "float32", "shape": [1], "value": 1.0}]
+    assert done.err == "called\n"
+    done = command("report", "prints.pt", "f32[1]=1", "--calls", "2", "--json")
+    assert json.loads(done.out)["name"] == "forward"
+    assert done.err == "called\ncalled\n"
+    assert command("run", "prints.pt", "f32[1]=1").out.startswith("called\n")
+
+
 def test_files(command: Command, folder: Path) -> None:
     torch.save(torch.ones(2, 2), "x.pt")
     numpy.save("x.npy", numpy.ones((2, 2), dtype="f4"))

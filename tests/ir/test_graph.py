@@ -588,6 +588,16 @@ def test_a_clone_comes_from_another_graph() -> None:
     assert str(target).splitlines()[2] == "  %y : Tensor = prim::If(%c)"
 
 
+def test_a_clone_without_a_map_uses_no_value() -> None:
+    graph = parse_graph("graph(%x : Tensor):\n  %n : int = prim::Constant[value=3]()\n  return (%n, %x)\n")
+    copy = graph.create_clone(graph.outputs[0].node)
+    assert copy.kind == "prim::Constant"
+    assert copy["value"] == 3
+    source = parse_graph(BRANCHES)
+    with pytest.raises(GraphError, match=r"^%c is used outside of its scope$"):
+        Graph().create_clone(source.find_nodes("prim::If")[0])
+
+
 def test_graphs_are_inserted() -> None:
     graph = parse_graph(STRAIGHT)
     callee = parse_graph("graph(%x : Tensor):\n  %y : Tensor = t::called(%x)\n  return (%y, %x)\n")
@@ -777,3 +787,14 @@ def test_every_edit_unsettles(edit: Callable[[Graph], object]) -> None:
     graph.settle("dead code")
     edit(graph)
     assert not graph.is_settled("dead code")
+
+
+def test_the_text_of_a_type_is_not_a_type() -> None:
+    graph = parse_graph(STRAIGHT)
+    before = str(graph)
+    message = "^a str is not a type; parse_type of rekindle.ir.text.type_parser reads a text$"
+    with pytest.raises(GraphError, match=message):
+        graph.inputs[0].set_type("Tensor")  # type: ignore[arg-type]
+    with pytest.raises(GraphError, match=message):
+        graph.create_constant([1, 2], "List[float]")  # type: ignore[arg-type]
+    assert str(graph) == before

@@ -22,18 +22,19 @@ PAGE = ROOT / "docs" / "language.md"
 HEAD = """\
 # The language
 
-The constructs of Python that programs may have. The columns show what `torch.jit` and rekindle do with each, and the
-programs that test it. `make pages` writes this page. Tests run every program here, in Python and in `torch.jit`, and
-fail if the page is wrong.
+Constructs of Python, and what `torch.jit` and rekindle do with each. The last column links the programs that show it.
+`make pages` writes this page. Tests compile every program with both and run those that compile on two sets of inputs.
+They fail if the page is wrong.
 
-- **works**: it compiles, and agrees with Python: the same values and types, the same exceptions and messages, the same
-  output, and the same changes to its arguments. For `torch.jit`: the same values and types, and an exception where
-  Python has one.
+- **works**: it compiles, and agrees with Python on these inputs: the same values and types, the same exceptions and
+  messages, the same output, and the same changes to its arguments. For `torch.jit`, messages, output and arguments are
+  not compared, and lists count as sizes, numbers as dtypes.
 - **differs**: it compiles, and does something else than Python.
-- **refuses**: it does not compile. The error has the source location and the reason, and often what to write instead.
-- If the programs of a construct differ, the numbers count them.
+- **refuses**: it does not compile. The error of rekindle has the source location and the reason, and often what to
+  write instead.
+- If the programs of a row have different outcomes, the numbers count them.
 
-[The tutorial](tutorial.md) shows how to write such programs. [Differences](differences.md) explains the differences.
+[The tutorial](tutorial.md) shows how to write such programs. [Where results differ](differences.md) lists more.
 """
 
 
@@ -85,9 +86,10 @@ def _figures(programs: list[Program]) -> str:
         Counter(_state_here(program) for program in programs),
         Counter(program.torch for program in programs),
     )
+    differing = f"{here['differs']} differ{'s' if here['differs'] == 1 else ''}"
     return (
         f"Of {len(programs)} programs over {len(CONSTRUCTS)} constructs, {here['works']} work here, "
-        f"{here['differs']} differ and {here['refuses']} are refused; in `torch.jit` {theirs['works']} work, "
+        f"{differing} and {here['refuses']} are refused; in `torch.jit` {theirs['works']} work, "
         f"{theirs['differs']} differ and {theirs['refuses']} are refused."
     )
 

@@ -14,7 +14,7 @@ from rekindle.errors import Source
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter
 from rekindle.frontend.python_printer.names import qualified_name
 from rekindle.frontend.ssa.closures import CLOSURES
-from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph import Graph
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.passes import run_passes
 from rekindle.program.sources.source_importer import SourceImporter
@@ -118,14 +118,10 @@ def _move_constants_into_closures(graph: Graph) -> None:
             closure = node.get_graph("Subgraph").copy()
             for index, value in reversed(list(enumerate(node.inputs))):
                 if value.node.kind == "prim::Constant":
-                    constant = closure.create_clone(value.node, _takes_nothing)
+                    constant = closure.create_clone(value.node)
                     closure.block.prepend(constant)
                     closure.inputs[index].replace_all_uses_with(constant.output)
                     closure.block.erase_input(index)
                     node.remove_input(index)
             _move_constants_into_closures(closure)
             node.set_attribute("Subgraph", closure)
-
-
-def _takes_nothing(value: Value) -> Value:
-    raise AssertionError("a constant has no inputs")

@@ -6,7 +6,7 @@ bits, the code leaves the region.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
@@ -20,6 +20,16 @@ EMITTERS: Final[dict[str, Emitter]] = {}
 
 COMPARISONS: Final[set[str]] = set()
 """The kinds of operators that compare an int and a float without rounding."""
+
+_CHEAP: Final = frozenset(
+    [
+        *(f"aten::{name}.{type}" for name in ("add", "sub", "mul", "neg") for type in ("int", "float")),
+        *(f"aten::{name}.{type}" for name in ("eq", "ne", "lt", "le", "gt", "ge") for type in ("int", "float")),
+        *(f"prim::{name}.{type}" for name in ("min", "max", "abs") for type in ("int", "float")),
+        *(f"aten::__{name}__.{type}" for name in ("and", "or", "xor") for type in ("int", "bool")),
+        "aten::__not__",
+    ]
+)
 
 SMALLEST: Final = -(2**63)
 _EXACT: Final = 2**53
@@ -75,9 +85,12 @@ def multiply(w: RegionWriter, a: str, b: str) -> str:
         return w.checked("smul", a, b)
     other = b if a == str(factor) else a
     bound = (2**63 - 1) // factor
-    inside = w.emit(f"icmp ule i64 {w.emit(f'add i64 {other}, {bound}')}, {2 * bound}")
-    w.leave_unless(inside)
-    return w.emit(f"mul nsw i64 {other}, {factor}")
+    known = w.range(other)
+    if known.low >= 0 and known.high > bound:
+        w.leave_unless(w.emit(f"icmp ule i64 {other}, {bound}"))
+    elif known.low < -bound or known.high > bound:
+        w.leave_unless(w.emit(f"icmp ule i64 {w.emit(f'add i64 {other}, {bound}')}, {2 * bound}"))
+    return w.emit(f"mul {w.nsw} i64 {other}, {factor}")
 
 
 @emits("aten::neg.int")
@@ -98,14 +111,23 @@ def _power_of_two(b: str) -> int | None:
     return int(b).bit_length() - 1
 
 
+def is_cheap(name: str, operands: Sequence[str]) -> bool:
+    """Return whether an operator costs about as much as one addition, so that running it in vain is cheaper than a
+    branch that the processor predicts wrongly; and whether it can run in vain at all, which a division by zero
+    cannot."""
+    if name in ("aten::floordiv.int", "aten::remainder.int"):
+        return _power_of_two(operands[1]) is not None
+    return name in _CHEAP
+
+
 def _check_division(w: RegionWriter, a: str, b: str) -> None:
-    """Emit an exit from the region for a division by zero, or of the smallest int by -1."""
-    if b.lstrip("-").isdecimal() and int(b) not in (0, -1):
-        return
-    w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))
-    smallest = w.emit(f"icmp eq i64 {a}, {SMALLEST}")
-    minus_one = w.emit(f"icmp eq i64 {b}, -1")
-    w.leave_if(w.emit(f"and i1 {smallest}, {minus_one}"))
+    """Emit an exit from the region for a division by zero, or of the smallest int by -1, unless ranges rule it out."""
+    if 0 in w.range(b):
+        w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))
+    if SMALLEST in w.range(a) and -1 in w.range(b):
+        smallest = w.emit(f"icmp eq i64 {a}, {SMALLEST}")
+        minus_one = w.emit(f"icmp eq i64 {b}, -1")
+        w.leave_if(w.emit(f"and i1 {smallest}, {minus_one}"))
 
 
 @emits("aten::floordiv.int")
@@ -114,6 +136,8 @@ def floor_divide(w: RegionWriter, a: str, b: str) -> str:
     if exponent is not None:
         return w.emit(f"ashr i64 {a}, {exponent}")
     _check_division(w, a, b)
+    if w.range(a).low >= 0 and w.range(b).low >= 0:
+        return w.emit(f"udiv i64 {a}, {b}")
     quotient = w.emit(f"sdiv i64 {a}, {b}")
     below = _is_below(w, w.emit(f"srem i64 {a}, {b}"), b)
     return w.emit(f"sub i64 {quotient}, {w.emit(f'zext i1 {below} to i64')}")
@@ -125,6 +149,8 @@ def modulo(w: RegionWriter, a: str, b: str) -> str:
     if exponent is not None:
         return w.emit(f"and i64 {a}, {2**exponent - 1}")
     _check_division(w, a, b)
+    if w.range(a).low >= 0 and w.range(b).low >= 0:
+        return w.emit(f"urem i64 {a}, {b}")
     rest = w.emit(f"srem i64 {a}, {b}")
     moved = w.emit(f"add i64 {rest}, {b}")
     return w.emit(f"select i1 {_is_below(w, rest, b)}, i64 {moved}, i64 {rest}")
@@ -133,6 +159,8 @@ def modulo(w: RegionWriter, a: str, b: str) -> str:
 def _is_below(w: RegionWriter, rest: str, b: str) -> str:
     """Emit a test whether C's remainder has another sign than the divisor, so that Python's quotient is smaller by
     one."""
+    if w.range(b).low >= 0:
+        return w.emit(f"icmp slt i64 {rest}, 0")
     differs = w.emit(f"icmp slt i64 {w.emit(f'xor i64 {rest}, {b}')}, 0")
     return w.emit(f"and i1 {differs}, {w.emit(f'icmp ne i64 {rest}, 0')}")
 
@@ -189,6 +217,7 @@ def range_length(w: RegionWriter, low: str, high: str, step: str) -> str:
 
 @emits("aten::__derive_index")
 def derive_index(w: RegionWriter, index: str, start: str, step: str) -> str:
+    """Emit ``start + index * step``."""
     return w.checked("sadd", start, w.checked("smul", index, step))
 
 

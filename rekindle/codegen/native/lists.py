@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from rekindle.analysis.constants import constant_int
+from rekindle.analysis.integer_ranges import IntegerRanges, is_index_of_range
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
-from rekindle.codegen.native.arithmetic import EMITTERS
+from rekindle.codegen.native.arithmetic import EMITTERS, is_cheap
 from rekindle.codegen.native.list_ownership import ListClasses
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.numbers import NUMBER_EMITTERS, dispatch, has_cases, has_cast
-from rekindle.codegen.native.writer import RegionWriter, is_counted, known_kind
+from rekindle.codegen.native.writer import RegionWriter, is_counted, known_kind, literal, raises
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import INT
 
 ListEmitter = Callable[["NativeWriter", Node], None]
 
@@ -22,6 +25,15 @@ LIST_EMITTERS: Final[dict[str, ListEmitter]] = {}
 
 _UNDEFINED: Final = {"i64": "0", "double": hexadecimal(0.0), "i1": "false", "ptr": "null"}
 """Registers for values that no path to a read defines: they are never used."""
+
+
+_MAX_SPECULATED: Final = 3
+"""Number of operators in the blocks of an ``if`` up to which both blocks are run: as many as LLVM speculates, which it
+does only where no exit is among them."""
+
+_SPECULATED: Final = (NativeType.INT, NativeType.FLOAT)
+"""Types that are selected. A bool decides where the program goes next, as after a ``break``, and would be tested twice.
+"""
 
 
 def emits(*names: str) -> Callable[[ListEmitter], ListEmitter]:
@@ -38,11 +50,13 @@ class NativeWriter(RegionWriter):
     def __init__(self) -> None:
         super().__init__()
         self._lists = ListClasses(Graph())
+        self._ranges = IntegerRanges(Graph())
         self._has_room: set[Node] = set()
         """The nodes that append to a list with reserved memory."""
 
     def function(self, graph: Graph, name: str) -> str:
         self._lists = ListClasses(graph)
+        self._ranges = IntegerRanges(graph)
         return super().function(graph, name)
 
     def is_own(self, list: Value) -> bool:
@@ -77,8 +91,13 @@ class NativeWriter(RegionWriter):
         if node.kind == "prim::Uninitialized":
             self.bind(node.output, [_UNDEFINED[type] for type in known_kind(node.output).registers])
             return
+        for value in node.inputs:
+            if value.type == INT:
+                self.ranges[self.name(value)] = self._ranges.of(value)
         name = qualified_name(node)
-        if node.kind in NUMBER_EMITTERS:
+        if node.kind == "aten::__derive_index" and is_index_of_range(node):
+            self.names[node.output] = self.element_of_range(*map(self.name, node.inputs))
+        elif node.kind in NUMBER_EMITTERS:
             NUMBER_EMITTERS[node.kind](self, node)
         elif has_cases(node):
             dispatch(self, node)
@@ -86,6 +105,19 @@ class NativeWriter(RegionWriter):
             self.names[node.output] = EMITTERS[name](self, *map(self.name, node.inputs))
         else:
             LIST_EMITTERS[name](self, node)
+
+    def is_speculated(self, node: Node) -> bool:
+        inner = [each for block in node.blocks for each in block.nodes if each.kind != "prim::Constant"]
+        return (
+            0 < len(inner) <= _MAX_SPECULATED
+            and not any(map(raises, node.blocks))
+            and all(known_kind(output) in _SPECULATED for output in node.outputs)
+            and all(is_cheap(qualified_name(each), [_operand(value) for value in each.inputs]) for each in inner)
+        )
+
+    def element_of_range(self, index: str, start: str, step: str) -> str:
+        """Emit an element of a range that exists: it lies between the ends, so that nothing overflows."""
+        return self.emit(f"add nsw i64 {start}, {self.emit(f'mul nsw i64 {index}, {step}')}")
 
     # ----------------------------------------------------------------------------------------------------------- lists
 
@@ -107,6 +139,12 @@ class NativeWriter(RegionWriter):
     def own_place(self, list: str, index: str) -> str:
         """Emit the address of an element of a list that the region itself creates."""
         return self.taken(f"@own_list_place(ptr {list}, i64 {index})", "ptr")
+
+
+def _operand(value: Value) -> str:
+    """Return a constant as LLVM's text, empty for other values."""
+    constant = constant_int(value)
+    return "" if constant is None else literal(constant)
 
 
 def qualified_name(node: Node) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rekindle.analysis.constants import constant_bool
+from rekindle.analysis.integer_ranges import FULL, Interval, difference_range, product_range, sum_range
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.errors import InternalError
@@ -25,6 +26,9 @@ _INTERRUPT_CHECK_INTERVAL: Final = 1 << 20
 
 
 _POISON: Final = "poison"
+
+_CHECKED: Final = {"sadd": ("add", sum_range), "ssub": ("sub", difference_range), "smul": ("mul", product_range)}
+"""Instructions of the intrinsics that report overflow, and the ranges of their results."""
 
 
 class Number(NamedTuple):
@@ -54,6 +58,10 @@ class RegionWriter:
         self.lines: list[str] = []
         self.names: dict[Value, str] = {}
         self.numbers: dict[Value, Number] = {}
+        self.ranges: dict[str, Interval] = {}
+        """The ranges of ints in registers, as far as they are known."""
+        self._conditions: list[str] | None = None
+        """The conditions to leave the region that a speculated block has; None outside of such blocks."""
         self.block = "start"
         """The label of the current block: the source of a phi's value."""
         self._count = 0
@@ -78,12 +86,19 @@ class RegionWriter:
         self.block = label
 
     def leave_if(self, condition: str) -> None:
-        """Emit an exit from the region to the plan, taken if ``condition`` holds."""
+        """Emit an exit from the region to the plan, taken if ``condition`` holds. In a speculated block the exit comes
+        later."""
+        if self._conditions is not None:
+            self._conditions.append(condition)
+            return
         label = self.fresh("l")
         self.line(f"br i1 {condition}, label %left, label %{label}, !prof !1")
         self.start_block(label)
 
     def leave_unless(self, condition: str) -> None:
+        if self._conditions is not None:
+            self._conditions.append(self.emit(f"xor i1 {condition}, true"))
+            return
         label = self.fresh("l")
         self.line(f"br i1 {condition}, label %{label}, label %left, !prof !0")
         self.start_block(label)
@@ -94,7 +109,11 @@ class RegionWriter:
 
     def checked(self, intrinsic: str, a: str, b: str) -> str:
         """Emit ``sadd``, ``ssub`` or ``smul`` (the ``intrinsic``) of two 64-bit ints. On overflow the code leaves the
-        region, which the plan then runs from its start."""
+        region, which the plan then runs from its start. Where the operands' ranges rule overflow out, there is no
+        test."""
+        instruction, of_ranges = _CHECKED[intrinsic]
+        if of_ranges(self.range(a), self.range(b)).fits:
+            return self.emit(f"{instruction} {self.nsw} i64 {a}, {b}")
         pair = self.emit(f"call {{ i64, i1 }} @llvm.{intrinsic}.with.overflow.i64(i64 {a}, i64 {b})")
         overflow = self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1")
         self.leave_if(overflow)
@@ -107,6 +126,18 @@ class RegionWriter:
         if value.node.kind != "prim::Constant":
             raise InternalError(f"{value.name} is not known in native code")
         return literal(value.to_python())
+
+    @property
+    def nsw(self) -> str:
+        """The flag of an instruction that cannot overflow. In a speculated block that another instruction may have left
+        already it can, and its result must not be poison, which the exit would depend on."""
+        return "nsw" if self._conditions is None else ""
+
+    def range(self, operand: str) -> Interval:
+        """Return an interval that the int in a register, or a constant, lies in."""
+        if operand.lstrip("-").isdecimal():
+            return Interval(int(operand), int(operand))
+        return self.ranges.get(operand, FULL)
 
     # -------------------------------------------------------------------------------------------------------- registers
 
@@ -158,7 +189,10 @@ class RegionWriter:
     # ----------------------------------------------------------------------------------------------------- control flow
 
     def branch(self, node: Node) -> None:
-        """Emit ``prim::If`` as two basic blocks, whose outputs meet in phi nodes."""
+        """Emit ``prim::If`` as two basic blocks, whose outputs meet in phi nodes; without branches if it is short."""
+        if self.is_speculated(node):
+            self._select(node)
+            return
         condition = self.name(node.input)
         first, second, joined = self.fresh("then"), self.fresh("else"), self.fresh("join")
         self.line(f"br i1 {condition}, label %{first}, label %{second}")
@@ -175,6 +209,39 @@ class RegionWriter:
         self.start_block(joined)
         for index, (output, kind) in enumerate(zip(node.outputs, kinds, strict=True)):
             self.bind(output, self.meet(kind, [(label, values[index]) for label, values in ends]))
+
+    def is_speculated(self, node: Node) -> bool:
+        """Return whether both blocks of a ``prim::If`` are run, and their outputs selected."""
+        return False
+
+    def _select(self, node: Node) -> None:
+        """Emit both blocks of a ``prim::If``, and select between their outputs. An exit of a block is taken if the
+        block is the one that is selected, which is tested last: exits are rare."""
+        condition = self.name(node.input)
+        # The comparison goes next to the selects, so that the processor's flags are free in between.
+        last = self.lines[-1]
+        is_moved = len(node.input.uses) == 1 and last.startswith((f"  {condition} = icmp", f"  {condition} = fcmp"))
+        if is_moved:
+            self.lines.pop()
+        exits = []
+        for block in node.blocks:
+            self._conditions = []
+            self.nodes(block)
+            exits.append(self._conditions)
+            self._conditions = None
+        if is_moved:
+            self.lines.append(last)
+        for output, *values in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
+            type = known_kind(output).llvm
+            first, second = map(self.name, values)
+            self.names[output] = self.emit(f"select i1 {condition}, {type} {first}, {type} {second}")
+        for conditions, (chosen, other) in zip(exits, (("left", "{}"), ("{}", "left")), strict=True):
+            for leaves in conditions:
+                rare, on = self.fresh("rare"), self.fresh("on")
+                self.line(f"br i1 {leaves}, label %{rare}, label %{on}, !prof !1")
+                self.start_block(rare)
+                self.line(f"br i1 {condition}, label %{chosen.format(on)}, label %{other.format(on)}")
+                self.start_block(on)
 
     def loop(self, node: Node) -> None:
         """Emit ``prim::Loop``: phis at its head hold the iteration number, the condition and the carried values."""
@@ -199,9 +266,10 @@ class RegionWriter:
         for value, registers in zip(body.inputs, [(counter,), *carried], strict=True):
             self.bind(value, registers)
         self.nodes(body)
-        self._check_interrupts()
+        next_condition = self._check_interrupts_if(self.name(loop.next_condition))
         following = self.emit(f"add i64 {counter}, 1")
-        last, next_ones = self.block, list(map(self.registers, body.outputs, kinds))
+        next_ones = [(next_condition,), *map(self.registers, loop.following, kinds[1:])]
+        last = self.block
         self.line(f"br label %{head}")
         phis = [f"  {counter} = phi i64 [0, %{before}], [{following}, %{last}]"]
         for names, kind, starts, nexts in zip([(condition,), *carried], kinds, first, next_ones, strict=True):
@@ -214,6 +282,23 @@ class RegionWriter:
 
     def before_loop(self, loop: LoopView) -> None:
         """Emit preparations before a loop; none by default."""
+
+    def _check_interrupts_if(self, condition: str) -> str:
+        """Emit a check for interrupts, made if another iteration follows by ``condition``; return the condition after
+        it. Where the condition is false, as after a ``break``, LLVM then connects the exit with the code after the
+        loop, and does not test the condition again."""
+        if condition == "true":
+            self._check_interrupts()
+            return condition
+        more, done = self.fresh("more"), self.fresh("done")
+        ended = self.block
+        self.line(f"br i1 {condition}, label %{more}, label %{done}")
+        self.start_block(more)
+        self._check_interrupts()
+        checked = self.block
+        self.line(f"br label %{done}")
+        self.start_block(done)
+        return self.emit(f"phi i1 [false, %{ended}], [true, %{checked}]")
 
     def _check_interrupts(self) -> None:
         rest, pause, on = self.fresh("rest"), self.fresh("pause"), self.fresh("on")

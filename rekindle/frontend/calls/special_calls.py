@@ -15,6 +15,7 @@ from rekindle.frontend.expressions.primaries import call_builtin, join_types
 from rekindle.frontend.inference.error_diagnosis import emit_for_errors
 from rekindle.frontend.inference.type_inference import literal_of_dict
 from rekindle.frontend.inference.usage_inference import learn_from_method, learn_from_parameters
+from rekindle.frontend.python.builtin_functions import as_function
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.python.method_calls import call_method, emit_method
 from rekindle.frontend.scopes.refinement import RefinementSet
@@ -408,6 +409,11 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
     callee = emitter.emit_sugared(call.callee)
+    function = as_function(callee, emitter.graph)
+    if function is not callee:
+        name = call.callee_name
+        if name is None or not emitter.environment.is_builtin(name, call.callee.range):
+            callee = function
     if isinstance(callee, ToList):
         if hint is None and emitter.graph.follows_python:
             tensor = NamedValue(callee.tensor, range=call.range)

@@ -348,6 +348,17 @@ def _bounds(emitter: Emitter, slice: SliceExpr) -> list[object]:
     return bounds
 
 
+def _bounds_of_tensor(emitter: Emitter, slice: SliceExpr) -> list[object]:
+    """Emit start, stop and step of a slice of a Tensor. A step that is not known to be positive is checked, because
+    Python raises a ValueError, and the operator a RuntimeError."""
+    start, stop, step = _bounds(emitter, slice)
+    if isinstance(step, Value) and step.type == INT and emitter.graph.follows_python:
+        number = constant_int(step)
+        if number is None or number <= 0:
+            step = from_library(emitter, "positive_step", slice.range, step)
+    return [start, stop, step]
+
+
 def _constant_slice(emitter: Emitter, expr: SliceExpr) -> slice:
     parts: list[int | None] = []
     for part in (expr.start, expr.stop, expr.step):
@@ -403,7 +414,7 @@ def _slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indice
         item: Value | None = None
         if index.value is None:
             found.view = emitter.insert(
-                "aten::slice", range, found.view, dim, *_bounds(emitter, SliceExpr(index.expr.tree))
+                "aten::slice", range, found.view, dim, *_bounds_of_tensor(emitter, SliceExpr(index.expr.tree))
             )
         elif isinstance(index.value.type, NoneType):
             found.view = emitter.insert("aten::unsqueeze", range, found.view, dim)

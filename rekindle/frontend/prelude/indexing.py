@@ -40,6 +40,14 @@ def put_item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_n
         x.select(0, int(index)).copy_(value)
 
 
+def positive_step(step: int) -> int:
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    return step
+
+
 def item_at_each(x: Tensor, indices: List[int]) -> Tensor:
     if len(indices) > x.dim():
         raise IndexError(f"too many indices for tensor of dimension {x.dim()}")

@@ -318,17 +318,13 @@ def _replace_jump(jump: Node, loop: Node) -> None:
     for carried, entered in zip(body.outputs, body.inputs[1:], strict=True):
         # At the end of the body is a load of each variable that is carried from one iteration to the next. Here the
         # variable may be of another type than there: of any that the next iteration takes.
-        load = graph.create_clone(carried.node, _no_inputs).insert_before(jump)
+        load = graph.create_clone(carried.node).insert_before(jump)
         load.output.set_type(entered.type)
         continuation.add_input(load.output)
     continuation.insert_before(jump)
     for name, value in held:
         _store(jump, name, value).insert_before(jump)
     jump.destroy()
-
-
-def _no_inputs(value: Value) -> Value:
-    raise InternalError("a load has an input")
 
 
 def _clone_before(block: Block, place: Node) -> Value:

@@ -4,7 +4,7 @@ handles by name."""
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +12,7 @@ from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.frontend.calls.iterated_arguments import with_iterated
 from rekindle.frontend.containers.set_values import shown
-from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.slices import SliceClass
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, has_method
 from rekindle.ir.graph import Graph, Value
@@ -63,7 +63,25 @@ _MIRRORED: Final = {
 """Methods of comparisons, and their reflected methods, whose names do not begin with ``__r``."""
 
 
-class MagicMethod(StaticValue):
+as_function: Callable[[SugaredValue, Graph], SugaredValue] | None = None
+"""Returns the function that a call of a builtin as a value runs, or the builtin itself. It is set by
+:mod:`rekindle.frontend.python.builtin_functions`."""
+
+
+class _Builtin(SugaredValue):
+    """A builtin of Python, which is called by its name (:meth:`call`) or as a value (:meth:`call_with`)."""
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        assert as_function is not None, "rekindle.frontend.python.builtin_functions was not imported"
+        function = as_function(self, graph)
+        if function is self:
+            return super().call_with(range, graph, args, kwargs, targets)
+        return function.call_with(range, graph, args, kwargs, targets)
+
+
+class MagicMethod(_Builtin, StaticValue):
     """A function that objects of script classes implement by a method: ``len(x)`` calls ``x.__len__()`` for these, and
     ``base`` for other values."""
 
@@ -324,7 +342,7 @@ class ToList(SugaredValue):
         self.tensor = tensor
 
 
-class PythonBuiltin(BuiltinFunction):
+class PythonBuiltin(_Builtin, BuiltinFunction):
     """A builtin function of Python that is one operator. A string over which the builtin iterates becomes a list of
     characters."""
 

@@ -319,18 +319,13 @@ def merge_outputs(node: Node) -> bool:
             continue
         output = node.outputs[index]
         if same.node.owning_block in (then, otherwise):
-            same = node.graph.create_clone(same.node, no_inputs).insert_before(node).output
+            same = node.graph.create_clone(same.node).insert_before(node).output
         output.replace_all_uses_with(same)
         node.erase_output(index)
         then.erase_output(index)
         otherwise.erase_output(index)
         changed = True
     return changed
-
-
-def no_inputs(value: Value) -> Value:
-    """Raise AssertionError: the map of inputs with which constants are cloned, which have none."""
-    raise AssertionError("a constant has no inputs")
 
 
 def _common_value(then: Value, otherwise: Value) -> Value | None:

@@ -48,7 +48,6 @@ from rekindle.passes.simplification.constant_propagation import (
     fold_node,
     inline_branch,
     merge_outputs,
-    no_inputs,
     propagate_condition,
     remove_dead_loop,
     remove_invariants,
@@ -251,7 +250,7 @@ class _Callees:
         graph = record.graph.copy()
         for value, parameter in zip(arguments, graph.inputs, strict=True):
             if _is_known_constant(value):
-                constant = graph.create_clone(value.node, no_inputs)
+                constant = graph.create_clone(value.node)
                 graph.block.prepend(constant)
                 parameter.replace_all_uses_with(constant.output)
             elif _is_narrower(value, parameter):

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.types import Number
 
 from rekindle.ir.graph import Graph
 from rekindle.ir.scalar_types import number_of
@@ -230,39 +231,37 @@ def _silu(x: Tensor) -> Tensor:
     return F.silu(x)
 
 
-def _gelu_by_hand(x: Tensor, root: float) -> Tensor:
-    return x * 0.5 * (1.0 + torch.erf(x / root))
+def _gelu_by_hand(x: Tensor, root: float, one: Number) -> Tensor:
+    return x * 0.5 * (one + torch.erf(x / root))
 
 
-def _other_gelu_by_hand(x: Tensor, root: float) -> Tensor:
-    return 0.5 * x * (1.0 + torch.erf(x / root))
+def _other_gelu_by_hand(x: Tensor, root: float, one: Number) -> Tensor:
+    return 0.5 * x * (one + torch.erf(x / root))
 
 
-def _gelu_by_halves(x: Tensor, root: float) -> Tensor:
-    return 0.5 * (x * (1.0 + torch.erf(x / root)))
+def _gelu_by_halves(x: Tensor, root: float, one: Number) -> Tensor:
+    return 0.5 * (x * (one + torch.erf(x / root)))
 
 
-def _gelu(x: Tensor, root: float) -> Tensor:
+def _gelu(x: Tensor, root: float, one: Number) -> Tensor:
     return F.gelu(x)
 
 
-def _gelu_by_tanh(x: Tensor, factor: float) -> Tensor:
-    return 0.5 * x * (1.0 + torch.tanh(factor * (x + 0.044715 * torch.pow(x, 3.0))))
+def _gelu_by_tanh(x: Tensor, factor: float, one: Number, three: Number) -> Tensor:
+    return 0.5 * x * (one + torch.tanh(factor * (x + 0.044715 * torch.pow(x, three))))
 
 
-def _other_gelu_by_tanh(x: Tensor, factor: float) -> Tensor:
-    return 0.5 * x * (1.0 + torch.tanh(factor * (x + 0.044715 * x**3)))
-
-
-def _tanh_gelu(x: Tensor, factor: float) -> Tensor:
+def _tanh_gelu(x: Tensor, factor: float, one: Number, three: Number) -> Tensor:
     return F.gelu(x, approximate="tanh")
 
 
-def _is_near(name: str, wanted: float) -> Any:
+def _are_near(**wanted: float) -> Any:
     def condition(match: Match) -> bool | str:
-        found = match.constant(name)
-        near = isinstance(found, float) and math.isclose(found, wanted, rel_tol=1e-6)
-        return True if near else f"'{name}' is {found}, not {wanted:.7g}"
+        for name, number in wanted.items():
+            found = match.constant(name)
+            if not (isinstance(found, (int, float)) and math.isclose(found, number, rel_tol=1e-6)):
+                return f"'{name}' is {found}, not {number:.7g}"
+        return True
 
     return condition
 
@@ -272,10 +271,10 @@ def _activations() -> tuple[RewriteRule, ...]:
     gelus = (_gelu_by_hand, _other_gelu_by_hand, _gelu_by_halves)
     return (
         rewrite(_silu_by_hand, name="silu")(_silu),
-        rewrite(*gelus, name="gelu", when=_is_near("root", math.sqrt(2)))(_gelu),
-        rewrite(
-            *(_gelu_by_tanh, _other_gelu_by_tanh), name="gelu by tanh", when=_is_near("factor", math.sqrt(2 / math.pi))
-        )(_tanh_gelu),
+        rewrite(*gelus, name="gelu", when=_are_near(root=math.sqrt(2), one=1))(_gelu),
+        rewrite(_gelu_by_tanh, name="gelu by tanh", when=_are_near(factor=math.sqrt(2 / math.pi), one=1, three=3))(
+            _tanh_gelu
+        ),
     )
 
 

@@ -152,7 +152,7 @@ def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bo
         prepare: inline calls and fold constants first, as ``RewriteRule.apply`` does.
 
     Raises:
-        RuleError: the rules do not terminate, because one undoes what another does.
+        RuleError: the rules do not terminate, because one undoes what another does. ``target`` is not changed then.
 
     Example:
         >>> def doubled(x):
@@ -165,11 +165,12 @@ def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bo
         1
     """
     graph = underlying_graph(target)
-    if prepare:
-        normalize(graph)
-    count = apply_to_fixpoint([rule.rewrite for rule in rules], graph)
-    if count:
-        DeadCodeElimination().run(graph)
+    with graph.transaction():
+        if prepare:
+            normalize(graph)
+        count = apply_to_fixpoint([rule.rewrite for rule in rules], graph)
+        if count:
+            DeadCodeElimination().run(graph)
     return count
 
 

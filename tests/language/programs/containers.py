@@ -488,6 +488,17 @@ def tensor_slice_assign(x: Tensor) -> Tensor:
     return x
 
 
+@program("slice.variable_step slice.zero_step", (torch.arange(6), 2, 1), (torch.arange(6), -1, 1))
+def tensor_steps(x: Tensor, k: int, n: int) -> Tensor:
+    return x[n::k]
+
+
+@program("slice.zero_step", (torch.zeros(2, 3), 1), (torch.zeros(2, 3), 0))
+def tensor_step_of_zero(x: Tensor, k: int) -> Tensor:
+    x[:, ::k] = 1
+    return x
+
+
 @program("slice.variable_step", ([1, 2, 3, 4, 5, 6], 1, 6, 2), ([1, 2, 3], 2, 0, -1))
 def slice_of_variables(xs: List[int], i: int, j: int, k: int) -> List[int]:
     return xs[i:j:k]

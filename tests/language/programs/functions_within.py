@@ -209,6 +209,20 @@ def functions_in_a_list(x: Tensor) -> Tensor:
     return x
 
 
+@program("function.as_value builtin.map", (Y, [2, 3], [2.5, -0.5]), (Y * 2, [-1], [0.5]), torch="refuses")
+def builtins_as_values(x: Tensor, ns: List[int], xs: List[float]):
+    total, nearest = sum, round
+    powers = list(map(pow, ns, [2, 3])), functools.reduce(pow, ns)
+    rows = list(map(sum, [x, x])), list(map(any, [x[0], x[1]])), total(x)
+    return powers, rows, list(map(round, xs)), nearest(xs[0], 1), list(map(min, ns, xs)), list(map(sum, [xs]))
+
+
+@program("function.table_in_run", ("sum", Y), ("all", Y * 0), torch="refuses")
+def builtins_in_a_table(name: str, x: Tensor):
+    table = {"sum": sum, "first": torch.relu}
+    return table[name](x) if name in ("sum", "first") else torch.tensor([all(row) for row in x])
+
+
 @program("function.as_value expression.ternary", (X,), (Y,), torch="refuses")
 def function_chosen_while_compiling(x: Tensor) -> Tensor:
     def layer(y: Tensor, activation=None):

@@ -219,6 +219,16 @@ def test_rules_that_cannot_be(make: Callable[[], Any], message: str) -> None:
     assert str(caught.value).partition("\n")[0] == message
 
 
+def test_rules_that_do_not_terminate_change_nothing() -> None:
+    program = rekindle.create_function(rekindle.script(one).graph, "program")
+    before = str(program.graph)
+    with pytest.raises(RuleError, match="do not terminate"):
+        rekindle.rewrite(one)(loops).apply(program)
+    assert str(program.graph) == before
+    x = torch.ones(3)
+    assert torch.equal(program(x), one(x))
+
+
 def test_a_replacement_of_another_type_is_not_put_in() -> None:
     explanation = rekindle.rewrite(one)(two).explain(rekindle.script(one))
     why = "is a Tensor, but the replacement gives a (Tensor, Tensor)"

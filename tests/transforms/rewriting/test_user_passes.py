@@ -201,6 +201,11 @@ def gelus(q: Tensor, k: Tensor, v: Tensor, m: Tensor) -> Tensor:
     return a + b + v * torch.sigmoid(v)
 
 
+def gelus_with_ints(q: Tensor, k: Tensor, v: Tensor, m: Tensor) -> Tensor:
+    a = 0.5 * (q * (1 + torch.erf(q / math.sqrt(2))))
+    return a + 0.5 * k * (1 + torch.tanh(math.sqrt(2 / math.pi) * (k + 0.044715 * k**3)))
+
+
 def other_gelu(q: Tensor, k: Tensor, v: Tensor, m: Tensor) -> Tensor:
     return q * 0.5 * (1.0 + torch.erf(q / 1.5))
 
@@ -240,6 +245,7 @@ ALL = "scaled_dot_product_attention"
         (linear_by_hand, "fuse_linear", {}, {"linear": 2, "matmul": 0}),
         (rectified, "relu_in_place", {}, {"relu_": 1, "relu": 0}),
         (gelus, "fuse_activations", {}, {"gelu": 2, "silu": 1, "erf": 0}),
+        (gelus_with_ints, "fuse_activations", {}, {"gelu": 2, "erf": 0, "tanh": 0}),
         (other_gelu, "fuse_activations", {}, {"gelu": 0, "erf": 1}),
         (norms, "fuse_norms", {}, {"layer_norm": 1, "rms_norm": 1, "var": 0, "rsqrt": 0}),
         (identities, "remove_identities", {}, {"to": 0, "contiguous": 1, "dropout": 0, "transpose": 0, "detach": 1}),
