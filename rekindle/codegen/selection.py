@@ -28,8 +28,8 @@ _MEASURED_SECONDS: Final = 1e-4
 _HOPELESS: Final = 2.0
 """A candidate that takes this multiple of the minimum time is not measured again."""
 _WORTH_IT: Final = 0.9
-"""A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones need no Python
-when they are launched, and times vary."""
+"""A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones need no
+Python when they are launched, and times vary."""
 
 _LARGE_BLOCK: Final = 31 << 20
 """Bytes of the block whose release has the C library keep smaller ones."""
