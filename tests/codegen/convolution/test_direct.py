@@ -144,8 +144,8 @@ def test_few_positions(level: str, channels: int) -> None:
             assert (found - exact).abs().max() <= tolerance(image, weight)
             if channels > 250:  # of a prime number of channels, or four times one, sums are long
                 torchs = torch.conv2d(image, weight)
-                error, torchs_error = ((each - exact).square().mean().sqrt() for each in (found, torchs))
-                assert error <= (6 if channels in (251, 1028) else 2) * torchs_error
+                own_error, torchs_error = ((each - exact).square().mean().sqrt() for each in (found, torchs))
+                assert own_error <= (6 if channels in (251, 1028) else 2) * torchs_error
 
 
 def test_chains_are_as_many_as_registers_hold() -> None:
