@@ -63,6 +63,14 @@ class Interval(NamedTuple):
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
+class _Steps(NamedTuple):
+    """How a value is computed from another one, its origin: by adding small constants with these signs, as often as
+    the program executes the additions. The value itself is the origin if it is computed in another way."""
+
+    origin: Value
+    signs: frozenset[int]
+
+
 FULL: Final = Interval(MIN, MAX)
 _NATURAL: Final = Interval(0, MAX)
 
@@ -164,6 +172,8 @@ class IntegerRanges:
 
     def __init__(self, graph: Graph) -> None:
         self._known: dict[Value, Interval] = {}
+        self._steps: dict[Value, _Steps] = {}
+        self._find_steps(graph.block)
         self._run(graph.block)
 
     def of(self, value: Value) -> Interval:
@@ -232,7 +242,7 @@ class IntegerRanges:
         carried = [each for each in loop.carried if each.parameter.type == INT]
         for each in carried:
             self._known[each.parameter] = self.of(each.initial)
-        limits = {each.parameter: self._limit(each.initial, each.following, each.parameter) for each in carried}
+        limits = {each.parameter: self._limit(each) for each in carried}
         is_stable = False
         while not is_stable:
             self._run(loop.body)
@@ -259,15 +269,56 @@ class IntegerRanges:
             self._known |= narrower
             self._run(loop.body)
 
-    def _limit(self, initial: Value, following: Value, parameter: Value) -> Interval:
+    def _limit(self, carried: Carried) -> Interval:
         """Return an interval that a loop-carried variable cannot leave, given how the loop steps it."""
-        signs = _step_signs(following, parameter)
-        if signs is None:
+        origin, signs = self._steps_of(carried.following)
+        if origin is not carried.parameter:
             return FULL
-        start = self.of(initial)
+        start = self.of(carried.initial)
         low = start.low - MAX_COUNT if -1 in signs else start.low
         high = start.high + MAX_COUNT if 1 in signs else start.high
         return Interval(low, high).clamped()
+
+    # ----------------------------------------------------------------------------------------------------------- steps
+
+    def _steps_of(self, value: Value) -> _Steps:
+        return self._steps.get(value, _Steps(value, frozenset()))
+
+    def _find_steps(self, block: Block) -> None:
+        for node in block.nodes:
+            match node.kind:
+                case "aten::add" | "aten::sub":
+                    self._steps[node.output] = self._steps_of_sum(node)
+                case "prim::If":
+                    self._find_steps_of_if(node)
+                case "prim::Loop":
+                    self._find_steps(node.blocks[0])
+                    for each in LoopView(node).carried:
+                        origin, signs = self._steps_of(each.following)
+                        if origin is each.parameter:
+                            before = self._steps_of(each.initial)
+                            self._steps[each.result] = _Steps(before.origin, before.signs | signs)
+
+    def _steps_of_sum(self, node: Node) -> _Steps:
+        base, step, *_ = node.inputs
+        if node.kind == "aten::add" and constant_int(base) is not None:
+            base, step = step, base
+        number = constant_int(step)
+        if number is None or abs(number) > _MAX_STEP:
+            return _Steps(node.output, frozenset())
+        sign = (number > 0) - (number < 0)
+        origin, signs = self._steps_of(base)
+        return _Steps(origin, signs | {-sign if node.kind == "aten::sub" else sign})
+
+    def _find_steps_of_if(self, node: Node) -> None:
+        for block in node.blocks:
+            self._find_steps(block)
+        open_blocks = [block for block in node.blocks if not always_raises(block)]
+        for index, output in enumerate(node.outputs):
+            ways = [self._steps_of(block.outputs[index]) for block in open_blocks]
+            if len({way.origin for way in ways}) == 1:
+                signs = frozenset(sign for way in ways for sign in way.signs)
+                self._steps[output] = _Steps(ways[0].origin, signs)
 
 
 def _square(a: Interval) -> Interval:
@@ -283,38 +334,6 @@ def _widened(known: Interval, following: Interval, limit: Interval) -> Interval:
     if following.high > high:
         high = min(limit.high, 0 if following.high <= 0 else MAX)
     return Interval(low, high)
-
-
-def _step_signs(value: Value, parameter: Value) -> frozenset[int] | None:
-    """Return the signs of the constants that are added to ``parameter`` on the paths to ``value``, if ``value`` is
-    computed by small steps on all of them; None otherwise."""
-    if value is parameter:
-        return frozenset()
-    node = value.node
-    match node.kind:
-        case "aten::add" | "aten::sub":
-            base, step = node.inputs
-            if node.kind == "aten::add" and constant_int(base) is not None:
-                base, step = step, base
-            number = constant_int(step)
-            if number is None or abs(number) > _MAX_STEP:
-                return None
-            signs = _step_signs(base, parameter)
-            sign = (number > 0) - (number < 0)
-            return None if signs is None else signs | {-sign if node.kind == "aten::sub" else sign}
-        case "prim::If":
-            open_blocks = [block for block in node.blocks if not always_raises(block)]
-            ways = [_step_signs(block.outputs[value.offset], parameter) for block in open_blocks]
-        case "prim::Loop":
-            variable = LoopView(node).carried[value.offset]
-            ways = [
-                _step_signs(variable.initial, parameter),
-                _step_signs(variable.following, variable.parameter),
-            ]
-        case _:
-            return None
-    known = [way for way in ways if way is not None]
-    return frozenset().union(*known) if len(known) == len(ways) else None
 
 
 def is_index_of_range(node: Node) -> bool:

@@ -28,8 +28,8 @@ _MEASURED_SECONDS: Final = 1e-4
 _HOPELESS: Final = 2.0
 """A candidate that takes this multiple of the minimum time is not measured again."""
 _WORTH_IT: Final = 0.9
-"""A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones need no Python
-when they are launched, and times vary."""
+"""A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones need no
+Python when they are launched, and times vary."""
 
 _LARGE_BLOCK: Final = 31 << 20
 """Bytes of the block whose release has the C library keep smaller ones."""
@@ -161,9 +161,9 @@ def _call(candidate: Candidate, arguments: tuple[Any, ...]) -> Callable[[], obje
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(found.kernel)
     parameters = (ctypes.c_int64 * len(found.parameters))(*found.parameters)
     tensors = [each.data_ptr() for each in arguments if isinstance(each, Tensor)]
-    dtype, sizes, strides = found.output
 
     def launch() -> Tensor:
+        dtype, sizes, strides = found.output  # the closure keeps the code and the weights alive
         output = torch.empty_strided(sizes, strides, dtype=dtype, device="cpu")
         pointers = (ctypes.c_void_p * (len(tensors) + 1))(*tensors, output.data_ptr())
         kernel(ctypes.addressof(pointers), ctypes.addressof(parameters), None)

@@ -10,6 +10,7 @@ import pytest
 import rekindle
 from rekindle.analysis.integer_ranges import FULL, MAX, MAX_COUNT, MIN, IntegerRanges, Interval
 from rekindle.ir.graph import Graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.passes import run_passes
 from rekindle.runtime.pipelines import OPTIMIZATION
 
@@ -71,6 +72,34 @@ def nested_counter(n: int) -> int:
 
 def test_a_counter_of_nested_loops():
     assert results_of(nested_counter) == [Interval(0, MAX_COUNT)]
+
+
+def test_a_counter_that_many_branches_step():
+    """The time is linear in the number of branches: with a visit for each path through them, this would not end."""
+    count = 2000
+    branches = "".join(
+        f"""
+      %s{i + 1} : int = prim::If(%c)
+        block0():
+          %t{i} : int = aten::add(%s{i}, %one)
+          -> (%t{i})
+        block1():
+          -> (%s{i})"""
+        for i in range(count)
+    )
+    graph = parse_graph(
+        f"""graph(%n : int, %c : bool):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %true : bool = prim::Constant[value=1]()
+  %total : int = prim::Loop(%n, %true, %zero)
+    block0(%i : int, %s0 : int):{branches}
+      -> (%true, %s{count})
+  return (%total)
+"""
+    )
+    [total] = graph.outputs
+    assert IntegerRanges(graph).of(total) == Interval(0, MAX_COUNT)
 
 
 def doubled(n: int) -> int:
