@@ -373,13 +373,14 @@ def test_programs_of_packages() -> None:
     ("spelling", "use"),
     [
         ("the index of a list", lambda x: x * [1, 2, 3, 4][x.size(0)]),
+        ("`1j * x.size(0)`", lambda x: x * (1j * x.size(0))),
         ("`x.shape.numel()`", lambda x: x.reshape(x.shape.numel())),
         ("`torch.finfo(x.dtype)`", lambda x: x.clamp(max=torch.finfo(x.dtype).max)),
     ],
-    ids=["list", "numel", "finfo"],
+    ids=["list", "complex", "numel", "finfo"],
 )
 def test_what_traces_do_not_detect(spelling: str, use: Callable[[torch.Tensor], torch.Tensor]) -> None:
     sentence = page("tracing").partition("are fixed, but not detected, and so not reported: ")[2].partition(". ")[0]
     assert spelling in sentence
-    assert sentence.count(", ") == 2
+    assert sentence.count(", ") == 3
     assert not rekindle.trace(use, (torch.ones(2),)).report

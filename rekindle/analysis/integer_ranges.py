@@ -316,9 +316,9 @@ class IntegerRanges:
         open_blocks = [block for block in node.blocks if not always_raises(block)]
         for index, output in enumerate(node.outputs):
             ways = [self._steps_of(block.outputs[index]) for block in open_blocks]
-            origins = {way.origin for way in ways}
-            if len(origins) == 1:
-                self._steps[output] = _Steps(*origins, frozenset().union(*(way.signs for way in ways)))
+            if len({way.origin for way in ways}) == 1:
+                signs = frozenset(sign for way in ways for sign in way.signs)
+                self._steps[output] = _Steps(ways[0].origin, signs)
 
 
 def _square(a: Interval) -> Interval:

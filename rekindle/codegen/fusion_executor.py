@@ -72,6 +72,7 @@ ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"
 INTERCEPTED: Final = "modes, transforms, autocasting or PyTorch's tracer have to see each operator"
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
+NO_MEMORY: Final = "the processor has no memory left for intermediate results"
 SEVERAL_DEVICES: Final = "inputs are on several devices"
 CAPTURING: Final = "a CUDA graph is being captured, during which no kernel is compiled"
 """These are the reasons why a group ran operator by operator. :attr:`FusionExecutor.failures` has the reasons why
@@ -168,7 +169,7 @@ class FusionExecutor(PatchableOperation):
             self.launches[key] = None
             self._declined.add(key)
             return self._without_kernel(DECLINED, inputs)
-        return self._without_kernel(_failure(launch), inputs)
+        return self._without_kernel(_failure(launch, found), inputs)
 
     def _key_of_call(self, inputs: Sequence[Any]) -> tuple[Any, ...] | str:
         """Return the key by which a launch for these inputs is found, or the reason why the operators run instead.
@@ -360,8 +361,10 @@ def group_of(graph: Graph) -> FusionExecutor | None:
     return None if found is None else found()
 
 
-def _failure(launch: KernelLaunch) -> str:
+def _failure(launch: KernelLaunch, status: KernelStatus) -> str:
     """Return why a launch failed."""
+    if status is KernelStatus.NO_MEMORY:
+        return NO_MEMORY
     return OUT_OF_BOUNDS if launch.kernel.device.type == "cpu" else NOT_LAUNCHED
 
 

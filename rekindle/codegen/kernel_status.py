@@ -13,3 +13,5 @@ class KernelStatus(IntEnum):
     """An index or a number was out of bounds, or a GPU has no memory left."""
     DECLINED = 2
     """It is never launched on tensors of these sizes: it would use too little of a GPU."""
+    NO_MEMORY = 3
+    """The processor has no memory left for values that are computed on the way."""

@@ -5,10 +5,11 @@ The first call with arguments of a kind times the candidates, unless an earlier 
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import torch
@@ -18,7 +19,7 @@ from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.engine import disk_cache, generator_state
 from rekindle.codegen.llvm.target import host_target
 
-_REVISION: Final = 3
+_REVISION: Final = 4
 """Part of the key of choices on disk: increment it when the code of a candidate changes and its name does not."""
 _ROUNDS: Final = 3
 """Number of measurement rounds of the candidates."""
@@ -27,8 +28,8 @@ _MEASURED_SECONDS: Final = 1e-4
 _HOPELESS: Final = 2.0
 """A candidate that takes this multiple of the minimum time is not measured again."""
 _WORTH_IT: Final = 0.9
-"""A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones are launched
-without Python afterwards, which the measurement includes."""
+"""A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones need no
+Python when they are launched, and times vary."""
 
 _LARGE_BLOCK: Final = 31 << 20
 """Bytes of the block whose release has the C library keep smaller ones."""
@@ -39,8 +40,8 @@ Candidate = Callable[..., "Tensor | None"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeCandidate:
-    """A candidate that native code can call without Python. ``native_call`` returns the call data for arguments that
-    ``run`` has accepted; None if only Python can make the call."""
+    """A candidate that native code can call without Python, and that is timed in this way. ``native_call`` returns the
+    call data for arguments that ``run`` has accepted; None if only Python can make the call."""
 
     run: Candidate
     native_call: Callable[..., NativeCall | None]
@@ -115,7 +116,7 @@ class Selection:
                 least = min(times.values())
                 for name, taken in times.items():
                     if taken <= least * _HOPELESS:
-                        times[name] = min(taken, _seconds(self.candidates[name], arguments))
+                        times[name] = min(taken, _seconds(_call(self.candidates[name], arguments)))
         best = next(iter(times), "") or list(self.candidates)[-1]
         for name, taken in times.items():
             if taken < times[best] * _WORTH_IT:
@@ -151,14 +152,34 @@ def _settle_allocator() -> None:
     torch.empty(_LARGE_BLOCK, dtype=torch.uint8, device="cpu")
 
 
-def _seconds(candidate: Candidate, arguments: tuple[Any, ...]) -> float:
+def _call(candidate: Candidate, arguments: tuple[Any, ...]) -> Callable[[], object]:
+    """Return the function that is timed for a candidate, which has accepted these arguments: a launch without the
+    candidate's Python code if later calls are launched so, since that code may take longer than a small kernel."""
+    found = candidate.native_call(*arguments) if isinstance(candidate, NativeCandidate) else None
+    if found is None:
+        return partial(candidate, *arguments)
+    kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(found.kernel)
+    parameters = (ctypes.c_int64 * len(found.parameters))(*found.parameters)
+    tensors = [each.data_ptr() for each in arguments if isinstance(each, Tensor)]
+
+    def launch() -> Tensor:
+        dtype, sizes, strides = found.output  # the closure keeps the code and the weights alive
+        output = torch.empty_strided(sizes, strides, dtype=dtype, device="cpu")
+        pointers = (ctypes.c_void_p * (len(tensors) + 1))(*tensors, output.data_ptr())
+        kernel(ctypes.addressof(pointers), ctypes.addressof(parameters), None)
+        return output
+
+    return launch
+
+
+def _seconds(call: Callable[[], object]) -> float:
     """Return the time of the fastest of several calls, in seconds."""
     # CPU time excludes other processes, but covers the calling thread only.
     clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
     least, total = float("inf"), 0.0
     while total < _MEASURED_SECONDS:
         started = clock()
-        candidate(*arguments)
+        call()
         taken = clock() - started
         least, total = min(least, taken), total + taken
     return least

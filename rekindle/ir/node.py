@@ -36,10 +36,10 @@ def checked_type(type: Type) -> Type:
     """Return ``type``.
 
     Raises:
-        GraphError: it is not a type, but its text, for example.
+        GraphError: it is not a :class:`Type`, but a string, for example.
     """
     if not isinstance(type, Type):
-        raise GraphError(f"a {type_name(type)} is not a type; parse_type of rekindle.ir.text.type_parser reads a text")
+        raise GraphError(f"a {type_name(type)} is not a type; rekindle.ir.text.type_parser.parse_type parses a string")
     return type
 
 
@@ -131,7 +131,7 @@ class Value:
         """Set the type, and return this value.
 
         Raises:
-            GraphError: ``type`` is not a type, but its text, for example.
+            GraphError: ``type`` is not a :class:`Type`, but a string, for example.
         """
         self.type = checked_type(type)
         self.node._note_change()

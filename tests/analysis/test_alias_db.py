@@ -165,6 +165,7 @@ graph(%x : Tensor, %n : int, %k : str):
   %same : Tensor[] = aten::add_(%apart, %longer)
   %numbers : int[] = prim::ListConstruct(%n)
   %more : int[] = aten::add(%numbers, %numbers)
+  %grown : int[] = aten::add_(%numbers, %more)
   %dict : Dict(str, Tensor) = prim::DictConstruct(%k, %e)
   %default : Tensor = aten::setdefault(%dict, %k, %d)
   %found : Tensor? = aten::get(%dict, %k)
@@ -198,7 +199,10 @@ graph(%x : Tensor, %n : int, %k : str):
         ("longer", "d", "in"),
         ("longer", "apart", "in"),
         ("same", "apart", "same"),  # though the schema of add_ does not say that it returns its argument
+        ("same", "longer", "in"),  # its elements are those of its second argument too
         ("numbers", "more", "apart"),
+        ("grown", "numbers", "same"),
+        ("grown", "more", "apart"),
         ("numbers", "list", "apart"),
         ("default", "d", "same"),
         ("default", "e", "same"),

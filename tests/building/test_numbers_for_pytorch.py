@@ -84,3 +84,22 @@ def test_half_floats_with_numbers_are_refused(tmp_path: Path) -> None:
     rekindle.build(rekindle.script(power), tmp_path, [(x, 0.5)])
     with pytest.raises(rekindle.LibraryError, match=r"^an operator of PyTorch with half floats and a number"):
         rekindle.NativeLibrary(tmp_path)(x, 0.5)
+
+
+def scaled(x: Tensor, factor: float) -> Tensor:
+    return (x * factor + 1.0).tanh() * factor
+
+
+@pytest.mark.parametrize("factor", [2.0, 1e39, -1e300, float("inf")])
+def test_float64_programs_take_floats_beyond_the_range_of_float32(factor: float, tmp_path: Path) -> None:
+    x = torch.rand(40, dtype=torch.float64)
+    built = rekindle.build(rekindle.script(scaled), tmp_path, [(x, 2.0)])
+    assert "aten::tanh" not in built.torch_operators
+    torch.testing.assert_close(rekindle.NativeLibrary(tmp_path)(x, factor), scaled(x, factor))
+
+
+def test_float32_programs_do_not(tmp_path: Path) -> None:
+    x = torch.rand(40)
+    rekindle.build(rekindle.script(scaled), tmp_path, [(x, 2.0)])
+    with pytest.raises(rekindle.LibraryError, match=r"^the library has no kernel for such sizes or dtypes"):
+        rekindle.NativeLibrary(tmp_path)(x, 1e39)

@@ -19,6 +19,7 @@ import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen import compiled_kernels
 from rekindle.codegen.compiled_kernels import KernelLaunch
 from rekindle.codegen.fusion_executor import FusionExecutor
+from rekindle.codegen.kernel_status import KernelStatus
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm import engine
 from rekindle.ir.subgraph_execution import callable_of
@@ -65,15 +66,19 @@ class GuardedTemporaries:
     def __init__(self, at_end: bool) -> None:
         self.given: dict[int, Guarded] = {}
         self.count = 0
+        self.is_full = False
 
         def malloc(size: int) -> int:
+            if self.is_full:
+                return 0
             guarded = Guarded(size, at_end)
             self.given[guarded.start] = guarded
             self.count += 1
             return guarded.start
 
         def free(address: int) -> None:
-            del self.given[address]
+            if address:
+                del self.given[address]
 
         self._functions: list[Callable[..., Any]] = [
             ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(malloc),
@@ -196,6 +201,23 @@ def test_nothing_else_is_touched(size: int, at_end: bool, temporaries: GuardedTe
         for mine, theirs in zip(found, [expected] if isinstance(expected, Tensor) else expected, strict=True):
             torch.testing.assert_close(mine, theirs, equal_nan=True)
     assert temporaries.count >= 5
+    assert not temporaries.given
+
+
+@pytest.mark.parametrize("at_end", [False])
+def test_temporaries_without_memory(temporaries: GuardedTemporaries, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel ends with a status of its own, and writes nothing."""
+    text, inputs = cases(16)["a linear map of what is computed"]
+    group = FusionExecutor(parse_graph(text.lstrip()))
+    launch = group.prepare([Layout(tuple(each.shape), each.stride(), each.dtype) for each in inputs])
+    results = [torch.full(each.sizes, 7.0) for each in launch.outputs]
+    assert launch.run(inputs, results) is KernelStatus.DONE
+    used = temporaries.count
+    assert used > 0
+    temporaries.is_full = True
+    results = [torch.full(each.sizes, 7.0) for each in launch.outputs]
+    assert launch.run(inputs, results) is KernelStatus.NO_MEMORY
+    assert all(bool((each == 7.0).all()) for each in results)
     assert not temporaries.given
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen import selection as selection_module
+from rekindle.codegen.convolution.direct import DirectConvolution
+from rekindle.codegen.convolution.launch_ir import THREADS
 from rekindle.codegen.llvm.disk_cache import DIRECTORY, SWITCH
-from rekindle.codegen.selection import Candidate, Selection
+from rekindle.codegen.llvm.symbols import find
+from rekindle.codegen.selection import Candidate, NativeCandidate, Selection
 
 
 def slow(input: Tensor, other: Tensor | None = None) -> Tensor | None:
@@ -49,6 +53,23 @@ def test_the_fastest_is_chosen(candidates: list[Candidate]) -> None:
     assert selection.chosen == {"kind": fast}
 
 
+@pytest.mark.skipif(find(THREADS) is None, reason="this build of PyTorch does not export what launches call")
+def test_launches_are_timed_without_their_python_code() -> None:
+    kernel = DirectConvolution(torch.eye(8)[:, :, None, None], torch.ones(8))
+    runs = []
+
+    def run(input: Tensor) -> Tensor | None:
+        runs.append(slow(input))
+        return kernel.run(input)
+
+    candidate = NativeCandidate(run, kernel.native_call)
+    selection = Selection({"slow": slow, "native": candidate})
+    image = torch.randn(1, 8, 3, 3).contiguous(memory_format=torch.channels_last)
+    assert torch.equal(selection.run("kind", image), image + 1)
+    assert selection.chosen == {"kind": candidate}
+    assert len(runs) == 2, "a call that accepts the arguments, and the one for the result"
+
+
 def test_measuring_does_not_write_to_what_is_added() -> None:
     other = torch.ones(4)
     result = Selection(named(writes, writes), written=1).run(0, torch.ones(4), other)
@@ -79,9 +100,9 @@ def test_choices_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv(SWITCH, raising=False)
     measured: list[str] = []
 
-    def seconds(candidate: Candidate, arguments: tuple[object, ...]) -> float:
-        measured.append(candidate.__name__)
-        return {"slow": 2.0, "fast": 1.0}[candidate.__name__]
+    def seconds(call: partial[object]) -> float:
+        measured.append(call.func.__name__)
+        return {"slow": 2.0, "fast": 1.0}[call.func.__name__]
 
     monkeypatch.setattr(selection_module, "_seconds", seconds)
     candidates = named(slow, fast)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from itertools import pairwise
-from typing import Any
+from typing import Any, Dict, List
 
 import torch
 from torch import Tensor
@@ -134,3 +134,24 @@ def test_complex_numbers_with_a_negative_zero_are_calls() -> None:
     rekindle.save(compiled, archive)
     archive.seek(0)
     assert list(map(repr, compiled())) == list(map(repr, rekindle.load(archive)())) == list(map(repr, f())) == expected
+
+
+def test_variables_do_not_hide_the_functions_that_the_text_uses() -> None:
+    def f(torch: Tensor, int: Tensor, float: Tensor, range: Tensor, bool: Tensor, annotate: Tensor, xs: List[str]):
+        total = torch + int + float + range + bool + annotate
+        found: Dict[str, Tensor] = {}
+        for x in xs:
+            found[x] = total
+            if total.sum() > 0:
+                total = total + total.sum().item()
+        return found, total
+
+    compiled = rekindle.script(f)
+    archive = io.BytesIO()
+    rekindle.save(compiled, archive)
+    archive.seek(0)
+    inputs = [*map(torch.tensor, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)), ["a", "b"]]
+    assert rekindle.load(archive)(*inputs) == compiled(*inputs) == f(*inputs)
+    archive.seek(0)
+    assert torch.jit.load(archive)(*inputs) == f(*inputs)
+    assert compiled.code.startswith("def f(torch0: Tensor,\n    int0: Tensor,\n    float0: Tensor,\n")

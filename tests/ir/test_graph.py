@@ -792,7 +792,7 @@ def test_every_edit_unsettles(edit: Callable[[Graph], object]) -> None:
 def test_the_text_of_a_type_is_not_a_type() -> None:
     graph = parse_graph(STRAIGHT)
     before = str(graph)
-    message = "^a str is not a type; parse_type of rekindle.ir.text.type_parser reads a text$"
+    message = r"^a str is not a type; rekindle\.ir\.text\.type_parser\.parse_type parses a string$"
     with pytest.raises(GraphError, match=message):
         graph.inputs[0].set_type("Tensor")  # type: ignore[arg-type]
     with pytest.raises(GraphError, match=message):

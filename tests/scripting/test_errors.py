@@ -172,6 +172,8 @@ def reads_lists(n: int) -> Tuple[List[int], int, bool, List[List[int]]]:
     mine.append(n)
     rows = [[n]]
     rows[0].append(2)
+    for inner in NESTED[0]:
+        mine += inner
     return mine + LIST, sum(LIST), n in NESTED[0][0], rows
 
 
@@ -186,7 +188,7 @@ def test_writes_to_lists_from_outside():
     )
     assert "'NESTED' is a list from outside of the program" in error_of(UnsupportedError, appends_by_a_call)
     assert "'self.seen' is a list from outside of the program" in error_of(UnsupportedError, AppendsToAListOfTheClass())
-    assert rekindle.script(reads_lists)(1) == ([1, 1, 1], 1, True, [[1, 2]]) == reads_lists(1)
+    assert rekindle.script(reads_lists)(1) == ([1, 1, 1, 2, 1], 1, True, [[1, 2]]) == reads_lists(1)
 
 
 def misspelled(x):

@@ -69,6 +69,9 @@ class _AnnotatedPath:
 _JOINING: Final = frozenset({"aten::set_", "aten::set_data"})
 """Kinds that make tensors share memory that did not share it before."""
 
+_RETURN_FIRST: Final = frozenset({"aten::add_.t"})
+"""Operators that return their first argument, although their schemas have no annotation."""
+
 _NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
 """Kinds whose results are new lists, although their schemas declare the wildcard set."""
 
@@ -85,6 +88,8 @@ def alias_summary_of(operator: Operator) -> AliasSummary:
     plan.writes = [part.place for part in arguments if part.is_write]
     index_of = {argument.name: index for index, argument in enumerate(schema.arguments)}
     plan.writes_if = [(index_of[name], index_of[flag]) for name, flag in operator.hidden_writes if name in index_of]
+    if schema.qualified_name in _RETURN_FIRST:
+        plan.sources[0, ()] = [(0, ())]
     for result in results:
         if not any(_is_within(result.place, known) for known in plan.sources):
             _trace_result(plan, operator.name, is_generic, result, arguments)

@@ -20,6 +20,10 @@ from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.building.runtime.tensors import empty_strided, sizes_of, strides_of
 from rekindle.codegen.compiled_kernels import KernelRecipe
+from rekindle.codegen.emission.nests import expressions_of
+from rekindle.codegen.kernel_status import KernelStatus
+from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest
+from rekindle.codegen.loop_ir.scalar_types import F64
 from rekindle.codegen.symbolic_sizes import ShapeOp, ShapeProgram
 from rekindle.ir.graph import Node, Value
 
@@ -56,12 +60,13 @@ def _launch(
     if recipe.default_dtype is not None and recipe.default_dtype is not torch.get_default_dtype():
         raise NotBuildable("a kernel depends on the default dtype, which is another now")
     require = partial(_require, w, other)
+    is_narrow = _computes_narrow_floats(recipe.kernel)
     given: list[str] = []
     pointers: list[str] = []
     numbers: list[str] = []
     for value, wanted in zip(inputs, recipe.inputs, strict=True):
         if isinstance(wanted, type):
-            numbers.append(_number(w, value, wanted, other))
+            numbers.append(_number(w, value, wanted, other, is_narrow=is_narrow))
             continue
         register, (dtype, rank) = w.name(value), wanted
         for index, number in ((4, scalar_type(dtype)), (5, rank)):
@@ -88,8 +93,11 @@ def _launch(
     parameters = w.words(found[: recipe.parameters])
     call = f"call i64 @{symbol}(ptr {w.words(words)}, ptr {parameters}, ptr {w.words(numbers)})"
     status = w.emit(call)
+    if recipe.kernel.temporaries:
+        failed = w.emit(f"icmp eq i64 {status}, {int(KernelStatus.NO_MEMORY)}")
+        w.fail_if(failed, ErrorCode.MEMORY_ERROR, "there is no memory for the intermediate results of a kernel")
     if recipe.kernel.has_gathers:
-        failed = w.emit(f"icmp ne i64 {status}, 0")
+        failed = w.emit(f"icmp eq i64 {status}, {int(KernelStatus.FAILED)}")
         w.fail_if(failed, ErrorCode.INDEX_ERROR, "index out of range in self")
 
 
@@ -99,9 +107,18 @@ def _require(w: ProgramWriter, other: str, condition: str) -> None:
     w.start_block(label)
 
 
-def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
+def _computes_narrow_floats(kernel: Kernel) -> bool:
+    """Return whether a kernel has elements or intermediate values that are floats of less than 64 bits."""
+    buffers = (*kernel.inputs, *kernel.outputs, *kernel.temporaries)
+    nests = [nest for nest in kernel.nests if isinstance(nest, LoopNest)]
+    computed = [each.scalar for nest in nests for each in expressions_of(nest)]
+    return any(scalar.is_float and scalar is not F64 for scalar in (*buffers, *computed))
+
+
+def _number(w: ProgramWriter, value: Value, wanted: type, other: str, *, is_narrow: bool) -> str:
     """Emit an argument of a kernel as a 64-bit word. Branch to ``other`` if its type at run time is not ``wanted``, or
-    if it is a finite float beyond the range of float32."""
+    if the kernel ``is_narrow``, computing with floats of less than 64 bits, and it is a finite float beyond the range
+    of float32."""
     kinds = {int: ("i", Kind.INT), float: ("f", Kind.FLOAT), bool: ("b", Kind.BOOL)}
     letter, kind = kinds[wanted]
     have = descriptor_of(value.type)
@@ -114,7 +131,7 @@ def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
     else:
         _require(w, other, "false")
         return "0"
-    if wanted is float:
+    if wanted is float and is_narrow:
         _require(w, other, _is_float32(w, w.emit(f"bitcast i64 {word} to double")))
     return word
 

@@ -24,6 +24,8 @@ MAX_KEYS: Final = 1 << 14
 """Maximum number of keys: the scores of a block of queries with more would not fit in a cache."""
 _BLOCK: Final = 32
 """Number of queries of a task, which share packed keys and values."""
+_FEW_QUERIES: Final = 4
+"""Number of queries up to which packing keys and values takes longer than it saves."""
 _LINE: Final = 64
 """Bytes of a line of the cache."""
 _GRAIN: Final = 1 << 18
@@ -173,8 +175,9 @@ def _call_for(
     block = min(_BLOCK, queries)
     scores_row = key_blocks * columns * 4 + _LINE
     results_row = value_blocks * columns * 4
-    values = key_blocks * dimensions * columns * 4
-    scores = values + value_blocks * keys * columns * 4
+    is_packed = queries > _FEW_QUERIES
+    values = key_blocks * dimensions * columns * 4 if is_packed else 0
+    scores = values + value_blocks * keys * columns * 4 if is_packed else 0
     results = scores + block * scores_row
     factors = results + block * results_row
     blocks = -(-queries // block)
@@ -202,6 +205,7 @@ def _call_for(
         AttentionWord.RESULTS_ROW: results_row,
         AttentionWord.FACTORS: factors,
         AttentionWord.WORKSPACE_BYTES: factors + -(-block * 4 // _LINE) * _LINE,
+        AttentionWord.IS_PACKED: is_packed,
     }
     steps = (
         (query, (AttentionWord.QUERY_BATCH, AttentionWord.QUERY_HEAD, AttentionWord.QUERY_ROW)),

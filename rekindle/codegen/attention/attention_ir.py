@@ -8,6 +8,9 @@ The keys and the values of a head are packed once for all of its queries that a 
         scores = exp(scores scale + mask - maximum)        a row at a time, with its sum
         result = scores values / sums                      products of matrices, of so many keys at a time
 
+If there are few queries, as in a step of generation, keys and values are read where they are: packing them would take
+longer than the products.
+
 Sizes and strides are read at run time: one module serves all attention of a process. A query none of whose keys counts
 gets zeros, as PyTorch's operator has it.
 """
@@ -18,7 +21,7 @@ from enum import IntEnum
 from typing import Final
 
 from rekindle.codegen.convolution.task_ir import VECTORS, TaskWriter, finished
-from rekindle.codegen.emission.expressions import Expressions
+from rekindle.codegen.emission.expressions import Expressions, multiply_add
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.emission.machines import HostMachine
 from rekindle.codegen.llvm.target import Target
@@ -83,6 +86,8 @@ class AttentionWord(IntEnum):
     """One over the sum of each row."""
     WORKSPACE_BYTES = 38
     """The size of the workspace of one thread, in bytes."""
+    IS_PACKED = 39
+    """Whether keys and values are packed."""
 
 
 def module_text(target: Target) -> str:
@@ -144,16 +149,14 @@ class _AttentionWriter(TaskWriter):
         batch, head = (self.calculate(how, number, heads) for how in ("udiv", "urem"))
         own_keys = self.calculate("udiv", head, group)
         f.emit(f"%shared = add i64 {self.calculate('mul', batch, heads)}, {own_keys}")
-        f.emit("%is_packed = icmp eq i64 %shared, %packed")
-        f.emit("br i1 %is_packed, label %attend, label %pack")
+        key = self._head(AttentionWord.KEY, batch, AttentionWord.KEY_BATCH, own_keys, AttentionWord.KEY_HEAD)
+        value = self._head(AttentionWord.VALUE, batch, AttentionWord.VALUE_BATCH, own_keys, AttentionWord.VALUE_HEAD)
+        is_other = f.emit_value("icmp ne i64 %shared, %packed")
+        packs = f.emit_value(f"icmp ne i64 {self.word(AttentionWord.IS_PACKED)}, 0")
+        f.emit(f"br i1 {f.emit_value(f'and i1 {is_other}, {packs}')}, label %pack, label %attend")
         f.label("pack")
-        for name, words in (
-            ("keys", (AttentionWord.KEY, AttentionWord.KEY_BATCH, AttentionWord.KEY_HEAD)),
-            ("values", (AttentionWord.VALUE, AttentionWord.VALUE_BATCH, AttentionWord.VALUE_HEAD)),
-        ):
-            base, batch_step, head_step = words
-            start = self._head(base, batch, batch_step, own_keys, head_step)
-            f.emit(f"call void @{NAME}.{name}(ptr %words, ptr {work}, ptr {start})")
+        for name, source in (("keys", key), ("values", value)):
+            f.emit(f"call void @{NAME}.{name}(ptr %words, ptr {work}, ptr {source})")
         f.emit("br label %attend")
         f.label("attend")
         query = self._head(AttentionWord.QUERY, batch, AttentionWord.QUERY_BATCH, head, AttentionWord.QUERY_HEAD)
@@ -162,7 +165,8 @@ class _AttentionWriter(TaskWriter):
         has_mask = f.emit_value(f"icmp ne ptr {self.pointer(AttentionWord.MASK)}, null")
         mask = f.emit_value(f"select i1 {has_mask}, ptr {mask}, ptr null")
         first = self.calculate("mul", block, self.word(AttentionWord.BLOCK))
-        f.emit(f"call void @{NAME}.attend(ptr %words, ptr {work}, ptr {query}, ptr {mask}, ptr {output}, i64 {first})")
+        given = f"ptr {query}, ptr {key}, ptr {value}, ptr {mask}, ptr {output}"
+        f.emit(f"call void @{NAME}.attend(ptr %words, ptr {work}, {given}, i64 {first})")
         f.emit("%task.next = add i64 %task, 1")
         f.emit("br label %test")
         f.label("done")
@@ -290,14 +294,18 @@ class _AttentionWriter(TaskWriter):
             return [f.emit_value(f"fadd {self.vector} {state[0]}, {value}")]
 
         (sums,) = self.loop("powers", vectors, step, "0", [self.vector], ["zeroinitializer"], power)
-        name = f"llvm.vector.reduce.fadd.v{self.lanes}f32"
-        self.module.declare(name, "float", "float", self.vector)
-        total = f.emit_value(f"call reassoc float @{name}(float -0.0, {self.vector} {sums})")
+        total = self._sum(sums)
         is_zero = f.emit_value(f"fcmp oeq float {total}, 0.0")
         factor = f.emit_value(f"fdiv float 1.0, {total}")
         f.emit(f"ret float {f.emit_value(f'select i1 {is_zero}, float 0.0, float {factor}')}")
         parameters = "ptr %row, i64 %valid, i64 %width, float %scale, ptr %mask"
         self.define(f"{NAME}.softmax", parameters, "float", after="noinline ")
+
+    def _sum(self, vector: str) -> str:
+        """Emit the sum of the elements of a vector."""
+        name = f"llvm.vector.reduce.fadd.v{self.lanes}f32"
+        self.module.declare(name, "float", "float", self.vector)
+        return self.f.emit_value(f"call reassoc float @{name}(float -0.0, {self.vector} {vector})")
 
     def _filled(self, number: str) -> str:
         """Emit a vector whose elements are all ``number``."""
@@ -322,7 +330,15 @@ class _AttentionWriter(TaskWriter):
             return f.emit_value(f"select i1 {is_causal}, i64 {fewer}, i64 {keys}")
 
         limit = seen(self.calculate("add", "%first", rows))
+        is_packed = f.emit_value(f"icmp ne i64 {self.word(AttentionWord.IS_PACKED)}, 0")
+        f.emit(f"br i1 {is_packed}, label %score_packed, label %score_rows")
+        f.label("score_packed")
         self._score(rows, limit)
+        f.emit("br label %scored")
+        f.label("score_rows")
+        self._score_rows(rows, limit)
+        f.emit("br label %scored")
+        f.label("scored")
         scores, factors = (self.at("%work", self.word(word)) for word in (AttentionWord.SCORES, AttentionWord.FACTORS))
         scores_row, mask_row = self.word(AttentionWord.SCORES_ROW), self.word(AttentionWord.MASK_ROW)
         scale = f.emit_value(
@@ -344,10 +360,17 @@ class _AttentionWriter(TaskWriter):
             return state
 
         self.loop("rows", rows, "1", "0", [], [], row)
+        f.emit(f"br i1 {is_packed}, label %weigh_packed, label %weigh_rows")
+        f.label("weigh_packed")
         self._weigh(rows, limit, scores, scores_row)
+        f.emit("br label %weighed")
+        f.label("weigh_rows")
+        self._weigh_rows(rows, limit, scores, scores_row)
+        f.emit("br label %weighed")
+        f.label("weighed")
         self._write(rows, factors)
         f.emit("ret void")
-        parameters = "ptr %words, ptr %work, ptr %query, ptr %mask, ptr %output, i64 %first"
+        parameters = "ptr %words, ptr %work, ptr %query, ptr %key, ptr %value, ptr %mask, ptr %output, i64 %first"
         self.define(f"{NAME}.attend", parameters, after="noinline ")
 
     def _score(self, rows: str, limit: str) -> None:
@@ -364,6 +387,74 @@ class _AttentionWriter(TaskWriter):
             return state
 
         self.loop("key_blocks", self._blocks(limit), "1", "0", [], [], block)
+
+    def _score_rows(self, rows: str, limit: str) -> None:
+        """Emit the products of queries and keys that are not packed."""
+        f = self.f
+        dimensions, query_row = self.word(AttentionWord.DIMENSIONS), self.word(AttentionWord.QUERY_ROW)
+        scores, scores_row = self.at("%work", self.word(AttentionWord.SCORES)), self.word(AttentionWord.SCORES_ROW)
+        key_row = self.word(AttentionWord.KEY_ROW)
+        vectors = self.calculate("udiv", self.calculate("add", dimensions, self.lanes - 1), self.lanes)
+
+        def row(state: list[str], index: str) -> list[str]:
+            number = self.calculate("add", "%first", index)
+            query = self.at("%query", self.calculate("mul", number, query_row))
+            place = self.at(scores, self.calculate("mul", index, scores_row))
+
+            def key(state: list[str], number: str) -> list[str]:
+                source = self.at("%key", self.calculate("mul", number, key_row))
+
+                def vector(state: list[str], offset: str) -> list[str]:
+                    (mask,) = self.masks(self.calculate("sub", dimensions, self.calculate("udiv", offset, 4)), 1)
+                    own, other = (self.masked_load(self.at(each, offset), mask) for each in (query, source))
+                    return [multiply_add(f, self.target.has("fma"), "float", self.lanes, own, other, state[0])]
+
+                step = str(4 * self.lanes)
+                (sums,) = self.loop("key_vectors", vectors, step, "0", [self.vector], ["zeroinitializer"], vector)
+                total = self._sum(sums)
+                f.emit(f"store float {total}, ptr {self.at(place, self.calculate('mul', number, 4))}, align 4")
+                return state
+
+            return self.loop("key_rows", limit, "1", "0", [], state, key)
+
+        self.loop("query_rows", rows, "1", "0", [], [], row)
+
+    def _weigh_rows(self, rows: str, limit: str, scores: str, scores_row: str) -> None:
+        """Emit the products of scores and values that are not packed."""
+        f = self.f
+        results, results_row = self.at("%work", self.word(AttentionWord.RESULTS)), self.word(AttentionWord.RESULTS_ROW)
+        dimensions, value_row = self.word(AttentionWord.VALUE_DIMENSIONS), self.word(AttentionWord.VALUE_ROW)
+        vectors = self.calculate("udiv", self.calculate("add", dimensions, self.lanes - 1), self.lanes)
+        parts = self.calculate("udiv", self.calculate("add", limit, KEYS_AT_A_TIME - 1), KEYS_AT_A_TIME)
+        zero = ["zeroinitializer"]
+
+        def row(state: list[str], index: str) -> list[str]:
+            weights = self.at(scores, self.calculate("mul", index, scores_row))
+            place = self.at(results, self.calculate("mul", index, results_row))
+
+            def vector(state: list[str], offset: str) -> list[str]:
+                (mask,) = self.masks(self.calculate("sub", dimensions, self.calculate("udiv", offset, 4)), 1)
+                source = self.at("%value", offset)
+
+                def part(state: list[str], first: str) -> list[str]:
+                    left = self.calculate("sub", limit, first)
+                    count = f.call("i64", "llvm.umin.i64", ("i64", left), ("i64", str(KEYS_AT_A_TIME)))
+
+                    def key(state: list[str], number: str) -> list[str]:
+                        weight = self.spread(self.at(weights, self.calculate("mul", number, 4)))
+                        value = self.masked_load(self.at(source, self.calculate("mul", number, value_row)), mask)
+                        return [multiply_add(f, self.target.has("fma"), "float", self.lanes, weight, value, state[0])]
+
+                    (sums,) = self.loop("value_rows", count, "1", first, [self.vector], zero, key)
+                    return [f.emit_value(f"fadd {self.vector} {state[0]}, {sums}")]
+
+                (total,) = self.loop("value_parts", parts, str(KEYS_AT_A_TIME), "0", [self.vector], zero, part)
+                self.store(total, self.at(place, offset))
+                return state
+
+            return self.loop("value_vectors", vectors, str(4 * self.lanes), "0", [], state, vector)
+
+        self.loop("weight_rows", rows, "1", "0", [], [], row)
 
     def _weigh(self, rows: str, limit: str, scores: str, scores_row: str) -> None:
         """Emit the products of scores and values."""

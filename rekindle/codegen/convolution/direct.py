@@ -25,7 +25,7 @@ from rekindle.codegen.llvm.target import Target, host_target
 LONGEST_SUM: Final = 256
 """Number of products accumulated in one number before the sum is added to the result."""
 _CHUNK: Final = range(32, 193)
-"""Number of channels in a chunk, if there are more."""
+"""Number of channels in the chunks of all chains, if there are more."""
 GRAIN: Final = 1 << 19
 """Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
@@ -204,24 +204,38 @@ class DirectConvolution:
         images, _, height, width = self._output_sizes(image)
         return images, height, width
 
-    def _channels(self, planar: bool) -> tuple[int, int, int]:
-        """Return the number of kernel columns to iterate over, of channels that are adjacent at each, and of channels
-        in a chunk. In an image that is read plane by plane, planes take the place of kernel rows, kernel rows that of
-        columns, and kernel columns that of channels."""
+    def _channels(self, planar: bool) -> tuple[int, int]:
+        """Return the number of kernel columns to iterate over, and of channels that are adjacent at each. In an image
+        that is read plane by plane, planes take the place of kernel rows, kernel rows that of columns, and kernel
+        columns that of channels."""
         weight, geometry = self.weight, self.geometry
         columns, run = weight.shape[3], weight.shape[1]
         if planar:
             columns, run = weight.shape[2], weight.shape[3]
         elif geometry.dilation[1] == 1 and geometry.groups == 1:  # the columns of a row lie side by side
             columns, run = 1, columns * run
-        return columns, run, _chunk(run) if weight[0].numel() > LONGEST_SUM else run
+        return columns, run
+
+    def _chunk(self, channels: int, chains: int = 1) -> int:
+        """Return the number of channels in a chunk of each of ``chains``, which divide ``channels`` adjacent ones."""
+        own = channels // chains
+        return _chunk(own, chains) if self.weight[0].numel() > LONGEST_SUM else own
+
+    def _chains(self, planar: bool, rows: int, tiles: int) -> int:
+        """Return the number of partial sums of each element of a tile of ``rows`` positions. Conversions of narrow
+        weights in several tiles take longer than reading weights, so that prefetching the next block is enough."""
+        if self._kind != "dense" or (tiles > 1 and self.storage is not FLOAT32):
+            return 1
+        run = self._channels(planar)[1]
+        chains = chains_for(self.target, rows, run)
+        return chains if chains * self._chunk(run, chains) <= max(self._chunk(run), _CHUNK[-1]) else 1
 
     def _unroll(self, planar: bool) -> int:
         """Return the number of steps in an iteration of the loop over channels: instructions other than multiply-adds
         would take as long as these in a loop of single steps."""
         if self.is_depthwise or (planar and self.geometry.dilation[1] != 1):
             return 1
-        chunk = self._channels(planar)[2]
+        chunk = self._chunk(self._channels(planar)[1])
         return next((each for each in _UNROLLS if chunk % each == 0), 1)
 
     def _prepare(self, image: torch.Size, planar: bool) -> Call | None:
@@ -234,13 +248,14 @@ class DirectConvolution:
     def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int], planar: bool) -> Call | None:
         positions = math.prod(self._tiled_sizes(image))
         rows = tile_rows(self.target, positions)
-        chains = chains_for(rows, self._channels(planar)[2]) if self._kind == "dense" else 1
-        function = _function(Form(self._kind, rows, self.storage, chains, self._unroll(planar)), self.target)
+        tiles = -(-positions // rows)
+        chains = self._chains(planar, rows, tiles)
+        unroll = self._unroll(planar) if chains == 1 else 1
+        function = _function(Form(self._kind, rows, self.storage, chains, unroll), self.target)
         if function is None:
             return None
         packed = self._packed_weights(planar)
-        tiles = -(-positions // rows)
-        parts = [self._part(packed, number, image, positions, tiles, planar) for number in range(len(packed))]
+        parts = [self._part(packed, number, image, positions, tiles, planar, chains) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
         return Call(function, parts, sizes, strides, max(1, min(work // GRAIN, parts[0].words[DirectWord.TASKS])))
@@ -253,6 +268,7 @@ class DirectConvolution:
         positions: int,
         tiles: int,
         planar: bool,
+        chains: int,
     ) -> Part:
         weight, geometry = self.weight, self.geometry
         _, height, width = self._tiled_sizes(image)
@@ -264,7 +280,8 @@ class DirectConvolution:
         block = VECTORS * lanes_of(self.target)
         whole, rest = divmod(outputs, block)
         band = _band(weight, image.numel() // len(packed) * 4, positions, tiles, whole + (rest > 0))
-        columns, run, chunk = self._channels(planar)
+        columns, run = self._channels(planar)
+        chunk = self._chunk(run, chains)
         words = (ctypes.c_int64 * WORDS)()
         numbers = {
             DirectWord.WEIGHTS: packed[number][0].data_ptr(),
@@ -279,7 +296,7 @@ class DirectConvolution:
             DirectWord.KERNEL_COLUMNS: columns,
             DirectWord.KERNEL_ROW_STEP: plane if planar else geometry.dilation[0] * line,
             DirectWord.KERNEL_COLUMN_STEP: geometry.dilation[0] * line if planar else geometry.dilation[1] * pixel,
-            DirectWord.CHUNKS: run // chunk,
+            DirectWord.CHUNKS: run // chains // chunk,
             DirectWord.CHANNELS: chunk,
             DirectWord.CHANNEL_STEP: geometry.dilation[1] * 4 if planar else 4,
             DirectWord.AHEAD_TILE: weight[0].numel() * block * self.storage.size // band,
@@ -355,7 +372,8 @@ def tile_rows(target: Target, positions: int) -> int:
     )
 
 
-def _chunk(run: int) -> int:
-    """Return how many channels are summed before the sum is added to the result: the largest allowed divisor of
-    ``run``, else ``run``. Short sums are more accurate."""
-    return next((each for each in reversed(_CHUNK) if run % each == 0), run)
+def _chunk(run: int, chains: int) -> int:
+    """Return how many channels each of ``chains`` sums before the sums are added to the result: the largest allowed
+    divisor of ``run``, else ``run``. Short sums are more accurate."""
+    allowed = range(_CHUNK[0] // chains, _CHUNK[-1] // chains + 1)
+    return next((each for each in reversed(allowed) if run % each == 0), run)

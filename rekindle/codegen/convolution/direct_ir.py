@@ -59,6 +59,7 @@ class DirectWord(IntEnum):
     KERNEL_ROW_STEP = 13
     KERNEL_COLUMN_STEP = 14
     CHUNKS = 15
+    """Number of chunks of a segment: the whole run of input channels, or the share of one of the ``chains``."""
     CHANNELS = 16
     """Number of input channels in a chunk."""
     ADDS_CHUNKS = 17
@@ -92,18 +93,23 @@ class DirectWord(IntEnum):
 
 
 WORDS: Final = len(DirectWord)
-_MIN_SUMS: Final = 8
-"""Number of vectors of sums from which a loop does not wait for its own additions: two in a cycle, four cycles each."""
-_MIN_FETCHING_ROWS: Final = 2
-"""Tiles of at most this many positions read weights as fast as memory delivers them."""
+_MAX_SUMS: Final = {512: 16, 256: 8, 128: 8}
+"""Maximum number of vectors of sums of a tile with several chains, by the size of a register in bits."""
+_MAX_CHAINS: Final = 4
+"""Number of streams that a core reads from memory at least as fast as fewer or more."""
+_DISTANCE: Final = 1024
+"""How far ahead of its loads a stream is prefetched, in bytes."""
+_FETCHED: Final = 128
+"""Bytes for which a stream has one prefetch: caches load lines in pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """The kind of a function: ``dense``, ``depthwise`` or ``scattered``, for tiles of ``rows`` positions, and weights
-    in ``storage``. Each element of a tile has ``chains`` independent partial sums, a power of two, which divide the
-    channels of a chunk and are added at its end. An iteration of the loop over channels has ``unroll`` steps, which
-    divide the channels of a chunk; if there are several, the channels of a position are adjacent."""
+    in ``storage``. Each element of a tile has ``chains`` independent partial sums, a power of two, which are added at
+    the end of a chunk. Each has a segment of the input channels, so that weights are read as several streams. An
+    iteration of the loop over channels has ``unroll`` steps, which divide the channels of a chunk; if there are
+    several, the channels of a position are adjacent, and there is one chain."""
 
     kind: str
     rows: int
@@ -119,11 +125,12 @@ class Form:
         return f"{self.kind}{self.rows}{suffix}" + (f".{self.unroll}steps" if self.unroll > 1 else "")
 
 
-def chains_for(rows: int, chunk: int) -> int:
-    """Return the number of independent partial sums of each element of a tile: enough to hide the latency of additions
-    in a small tile, 1 otherwise."""
-    chains = _MIN_SUMS // (rows * VECTORS)
-    return chains if chains > 1 and chunk % chains == 0 else 1
+def chains_for(target: Target, rows: int, channels: int) -> int:
+    """Return the number of independent partial sums of each element of a tile: as many as registers hold, and divide
+    the channels. They hide the latency of additions, and read weights as streams, for which a core loads more from
+    memory at a time than for one. A tile of many positions has enough sums, and reads weights from a cache."""
+    most = min(_MAX_CHAINS, _MAX_SUMS[target.vector_bits] // (rows * VECTORS))
+    return next((each for each in (4, 2) if each <= most and channels % each == 0), 1)
 
 
 def module_text(target: Target, form: Form) -> str:
@@ -147,7 +154,7 @@ class _FunctionWriter(TaskWriter):
         self.chains = form.chains
         self.unroll = form.unroll
         self.fetches = True
-        """Whether the next step fetches weights: one of an unrolled iteration does."""
+        """Whether the next step prefetches weights: one of an unrolled iteration does."""
 
     def write(self) -> None:
         self.activate()
@@ -353,13 +360,15 @@ class _FunctionWriter(TaskWriter):
             f.label(f"start.{tag}")
         state = [weights, ahead, *["zeroinitializer"] * count]
         types = ["ptr", "ptr", *[self.vector] * count]
+        chunk_size = self.calculate("mul", words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP])
+        segments = self._segments(vectors, chunk_size)
 
         def step(state: list[str], offset: str) -> list[str]:
             return self._step(state, offset, vectors, masks if self.is_depthwise else None, starts)
 
         def chunk(state: list[str], offset: str) -> list[str]:
             if self.chains > 1 or self.unroll > 1:
-                following, fetched, *sums = self._unrolled_channels(tag, state, offset, step)
+                following, fetched, *sums = self._several_steps(tag, state, offset, segments, step)
             else:
                 counts = words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP]
                 following, fetched, *sums = self.loop(f"channels.{tag}", *counts, offset, types, state, step)
@@ -368,8 +377,10 @@ class _FunctionWriter(TaskWriter):
         def chunks(state: list[str], offset: str) -> list[str]:
             if self.is_depthwise:
                 return step(state, offset)
-            size = f.emit_value(f"mul i64 {words[DirectWord.CHANNELS]}, {words[DirectWord.CHANNEL_STEP]}")
-            return self.loop(f"chunks.{tag}", words[DirectWord.CHUNKS], size, offset, types, state, chunk)
+            following, *rest = self.loop(
+                f"chunks.{tag}", words[DirectWord.CHUNKS], chunk_size, offset, types, state, chunk
+            )
+            return [self.at(following, segments[-1][0]), *rest]
 
         def columns(state: list[str], offset: str) -> list[str]:
             counts = words[DirectWord.KERNEL_COLUMNS], words[DirectWord.KERNEL_COLUMN_STEP]
@@ -381,35 +392,52 @@ class _FunctionWriter(TaskWriter):
             tag, vectors, masks, self._with_bias(tag, sums, vectors, bias), places, residual, output, has_residual
         )
 
-    def _unrolled_channels(
-        self, tag: str, state: list[str], offset: str, step: Callable[[list[str], str], list[str]]
+    def _segments(self, vectors: int, chunk_size: str) -> list[tuple[str, str]]:
+        """Emit the offsets of the segment of each chain from the first one, in the weights and in the image."""
+        channels = self.calculate("mul", self.words[DirectWord.CHUNKS], self.words[DirectWord.CHANNELS])
+        weights = self.calculate("mul", channels, vectors * self.lanes * self.storage.size)
+        image = self.calculate("mul", self.words[DirectWord.CHUNKS], chunk_size)
+        return [
+            (self.calculate("mul", weights, each), self.calculate("mul", image, each)) for each in range(self.chains)
+        ]
+
+    def _several_steps(
+        self,
+        tag: str,
+        state: list[str],
+        offset: str,
+        segments: Sequence[tuple[str, str]],
+        step: Callable[[list[str], str], list[str]],
     ) -> list[str]:
-        """Emit the loop over the channels of a chunk with several steps in an iteration, and with ``chains`` partial
-        sums for each element of a tile, which are added afterwards. With one sum each, the loop of a small tile would
-        wait for its additions."""
+        """Emit the loop over the channels of a chunk with several steps in an iteration: one in each of the
+        ``segments``, whose sums are added afterwards, or ``unroll`` that follow each other."""
         f, words = self.f, self.words
         weights, ahead, *sums = state
         count = len(sums)
-        if self.unroll > 1:
-            steps, size = [str(4 * step) for step in range(self.unroll)], str(4 * self.unroll)
-        else:
-            steps = [self.calculate("mul", words[DirectWord.CHANNEL_STEP], chain) for chain in range(self.chains)]
-            size = self.calculate("mul", words[DirectWord.CHANNEL_STEP], self.chains)
 
-        def several(state: list[str], offset: str) -> list[str]:
-            weights, ahead, *known = state
-            for number, skipped in enumerate(steps):
-                first = number % self.chains * count
-                own = known[first : first + count]
+        def one_of_each(state: list[str], offset: str) -> list[str]:
+            first, ahead, *known = state
+            found = []
+            for number, (skipped, moved) in enumerate(segments):
+                own = known[number * count : (number + 1) * count]
+                start = first if number == 0 else self.at(first, skipped)
+                weights, ahead, *new = step([start, ahead, *own], self.calculate("add", offset, moved))
+                found += new if number else [weights, *new]
+            return [found[0], ahead, *found[1:]]
+
+        def adjacent(state: list[str], offset: str) -> list[str]:
+            for number in range(self.unroll):
                 self.fetches = number == 0
-                weights, ahead, *new = step([weights, ahead, *own], self.calculate("add", offset, skipped))
-                known[first : first + count] = new
-            return [weights, ahead, *known]
+                state = step(state, self.calculate("add", offset, 4 * number))
+            return state
 
-        number = self.calculate("udiv", words[DirectWord.CHANNELS], len(steps))
+        number, size = self.calculate("udiv", words[DirectWord.CHANNELS], self.unroll), str(4 * self.unroll)
+        if self.chains > 1:
+            number, size = words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP]
         first = [weights, ahead, *sums, *["zeroinitializer"] * count * (self.chains - 1)]
         types = ["ptr", "ptr", *[self.vector] * count * self.chains]
-        weights, ahead, *found = self.loop(f"channels.{tag}", number, size, offset, types, first, several)
+        body = one_of_each if self.chains > 1 else adjacent
+        weights, ahead, *found = self.loop(f"channels.{tag}", number, size, offset, types, first, body)
         while len(found) > count:
             half = len(found) // 2
             found = [
@@ -469,11 +497,14 @@ class _FunctionWriter(TaskWriter):
         sums."""
         f, lanes = self.f, self.lanes
         weights, ahead, *sums = state
-        if not self.is_depthwise and self.rows > _MIN_FETCHING_ROWS:
-            if self.fetches:
-                self._fetch(ahead)
-            ahead = self.at(ahead, self.words[DirectWord.AHEAD_STEP])
         size = lanes * self.storage.size
+        if self.chains > 1:
+            for distance in range(_DISTANCE, _DISTANCE + vectors * size, _FETCHED):
+                self._fetch(self.at(weights, str(distance)), level=3)
+        elif not self.is_depthwise:
+            if self.fetches:
+                self._fetch(ahead, level=2)
+            ahead = self.at(ahead, self.words[DirectWord.AHEAD_STEP])
         factors = [
             self.storage.load(f, f.emit_value(f"getelementptr i8, ptr {weights}, i64 {vector * size}"), lanes)
             for vector in range(vectors)
@@ -488,9 +519,10 @@ class _FunctionWriter(TaskWriter):
                 found.append(multiply_add(f, self.target.has("fma"), "float", lanes, number, factor, known))
         return found
 
-    def _fetch(self, place: str) -> None:
-        """Emit a prefetch into the second-level cache. Nothing is read, so that the address may be invalid."""
-        arguments = ("ptr", place), ("i32", "0"), ("i32", "2"), ("i32", "1")
+    def _fetch(self, place: str, level: int) -> None:
+        """Emit a prefetch into the second-level cache (2) or both (3). Nothing is read, so that the address may be
+        invalid."""
+        arguments = ("ptr", place), ("i32", "0"), ("i32", str(level)), ("i32", "1")
         self.f.call("void", "llvm.prefetch.p0", *arguments)
 
     def _numbers(self, at: str, vectors: int, masks: list[str] | None) -> list[str]:

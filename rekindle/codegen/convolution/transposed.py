@@ -35,8 +35,11 @@ class TransposedConvolution(DirectConvolution):
     def _tiled_sizes(self, image: torch.Size) -> tuple[int, int, int]:
         return image[0], image[2], image[3]
 
-    def _channels(self, planar: bool) -> tuple[int, int, int]:
+    def _channels(self, planar: bool) -> tuple[int, int]:
         return DirectConvolution(self._place(0, 0), None, target=self.target)._channels(planar)
+
+    def _chunk(self, channels: int, chains: int = 1) -> int:
+        return DirectConvolution(self._place(0, 0), None, target=self.target)._chunk(channels, chains)
 
     def _part(
         self,
@@ -46,11 +49,12 @@ class TransposedConvolution(DirectConvolution):
         positions: int,
         tiles: int,
         planar: bool,
+        chains: int,
     ) -> Part:
         _, outputs, rows, columns = self.weight.shape
         row, column = divmod(number, columns)
         place = DirectConvolution(self._place(row, column), self.bias, activation=self.activation, target=self.target)
-        part = place._part([packed[number]], 0, image, positions, tiles, planar)
+        part = place._part([packed[number]], 0, image, positions, tiles, planar, chains)
         pixel = outputs * 4
         line = image[3] * columns * pixel
         part.words[DirectWord.OUTPUT_STEP] = columns * pixel

@@ -15,6 +15,7 @@ from rekindle.codegen.emission.machines import HostMachine
 from rekindle.codegen.emission.matmul import product_name
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
 from rekindle.codegen.emission.reductions import SLOT
+from rekindle.codegen.kernel_status import KernelStatus
 from rekindle.codegen.llvm import symbols, vector_math
 from rekindle.codegen.llvm.optimization import PREOPTIMIZED
 from rekindle.codegen.llvm.target import Target
@@ -220,12 +221,28 @@ def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
         f.emit(f"%temporary{number} = call ptr @malloc(i64 {size})")
         place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + number}")
         f.emit(f"store ptr %temporary{number}, ptr {place}, align 8")
+    _check_temporaries(f, len(kernel.temporaries))
     if kernel.may_fail:
         f.emit("%status = alloca i64, align 8")
         f.emit("store i64 0, ptr %status, align 8")
         place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + len(kernel.temporaries)}")
         f.emit(f"store ptr %status, ptr {place}, align 8")
     return "%buffers"
+
+
+def _check_temporaries(f: FunctionBuilder, count: int) -> None:
+    """Emit a return with a status of its own if one of the ``count`` temporaries has no memory."""
+    if not count:
+        return
+    missing = "false"
+    for number in range(count):
+        missing = f.emit_value(f"or i1 {missing}, {f.emit_value(f'icmp eq ptr %temporary{number}, null')}")
+    f.emit(f"br i1 {missing}, label %no_memory, label %allocated")
+    f.label("no_memory")
+    for number in range(count):
+        f.call("void", "free", ("ptr", f"%temporary{number}"))
+    f.emit(f"ret i64 {int(KernelStatus.NO_MEMORY)}")
+    f.label("allocated")
 
 
 def _slot(f: FunctionBuilder, slot: int) -> str:

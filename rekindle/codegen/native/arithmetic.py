@@ -112,9 +112,8 @@ def _power_of_two(b: str) -> int | None:
 
 
 def is_cheap(name: str, operands: Sequence[str]) -> bool:
-    """Return whether an operator costs about as much as one addition, so that running it in vain is cheaper than a
-    branch that the processor predicts wrongly; and whether it can run in vain at all, which a division by zero
-    cannot."""
+    """Return whether an operator can be speculated: it costs about as much as one addition, less than a branch that the
+    processor predicts wrongly, and it is defined for all operands, as a division is not."""
     if name in ("aten::floordiv.int", "aten::remainder.int"):
         return _power_of_two(operands[1]) is not None
     return name in _CHEAP

@@ -218,7 +218,7 @@ class RegionWriter:
         """Emit both blocks of a ``prim::If``, and select between their outputs. An exit of a block is taken if the
         block is the one that is selected, which is tested last: exits are rare."""
         condition = self.name(node.input)
-        # The comparison goes next to the selects, so that the processor's flags are free in between.
+        # The comparison goes next to the selects, so that the processor's flags are free before it.
         last = self.lines[-1]
         is_moved = len(node.input.uses) == 1 and last.startswith((f"  {condition} = icmp", f"  {condition} = fcmp"))
         if is_moved:

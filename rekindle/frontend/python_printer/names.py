@@ -36,6 +36,8 @@ _RESERVED: Final = frozenset(
         # Names that readers of archives reserve; ``_`` would look like an unused value.
         *("_", "as", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "infj", "nanj", "ops"),
         *("__torch__", "uninitialized", "unchecked_cast"),
+        # Names of functions and modules that the text itself uses: a variable would hide them.
+        *("torch", "int", "float", "complex", "bool", "range", "print", "annotate", "isinstance", "NoneType"),
         *keyword.kwlist,
     }
 )

@@ -94,26 +94,34 @@ class MagicMethod(_Builtin, StaticValue):
         return self.base.description
 
     def call(self, call: CallSite) -> SugaredValue:
+        if self._is_reflected(call.args):
+            method = SimpleValue(call.args[1].materialize(call.graph)).attribute(
+                call.range, call.graph, self._reflected
+            )
+            return method.call(replace(call, args=call.args[:1]))
         if call.args and isinstance(call.args[0].type, ClassType):
             fallback = self._fallback(call.range, call.graph, call.args)
             if fallback is not None:
                 return fallback
             method = SimpleValue(call.args[0].materialize(call.graph)).attribute(call.range, call.graph, self.method)
             return method.call(replace(call, args=call.args[1:]))
-        if (
-            len(call.args) == 2
-            and isinstance(call.args[1].type, ClassType)
-            and has_method(call.args[1].type, self._reflected)
-        ):
-            method = SimpleValue(call.args[1].materialize(call.graph)).attribute(
-                call.range, call.graph, self._reflected
-            )
-            return method.call(replace(call, args=call.args[:1]))
         return self.base.call(call)
+
+    def _is_reflected(self, args: Sequence[NamedValue]) -> bool:
+        """Return whether the method of the right operand is called: the left one does not have the method, and the
+        right one has the reflected method. If both are of one class, that is so for comparisons only."""
+        if len(args) != 2 or not isinstance(args[1].type, ClassType) or not has_method(args[1].type, self._reflected):
+            return False
+        left = args[0].type
+        if not isinstance(left, ClassType):
+            return True
+        if left.is_module or has_method(left, self.method) or (self.method == "__ne__" and has_method(left, "__eq__")):
+            return False
+        return left != args[1].type or self.method in _MIRRORED
 
     @property
     def _reflected(self) -> str:
-        """The method of the right operand that is tried if the left one is not an object of a script class."""
+        """The method of the right operand that is tried if the left one does not have the method."""
         return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
 
     def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
@@ -123,18 +131,24 @@ class MagicMethod(_Builtin, StaticValue):
         if not isinstance(owner, ClassType) or owner.is_module or has_method(owner, self.method):
             return None
         if self.method == "__ne__" and has_method(owner, "__eq__"):
-            equal = MagicMethod("__eq__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
+            equal = self._other("__eq__").call(CallSite(range, graph, args)).as_value(range, graph)
+            return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
+        if self.method == "__ne__" and self._other("__eq__")._is_reflected(args):
+            equal = self._other("__eq__").call(CallSite(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
         if self.method in ("__eq__", "__ne__") and isinstance(args[1].type, ClassType):
             kind = "aten::__is__" if self.method == "__eq__" else "aten::__isnot__"
             values = [item.materialize(graph) for item in args]
             return SimpleValue(graph.insert(kind, values, range=range))
         if self.method == "__str__" and has_method(owner, "__repr__"):
-            return MagicMethod("__repr__", self.base).call(CallSite(range, graph, args))
+            return self._other("__repr__").call(CallSite(range, graph, args))
         if self.method == "__bool__" and has_method(owner, "__len__"):
-            length = MagicMethod("__len__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
+            length = self._other("__len__").call(CallSite(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::ne", [length, 0], range=range))
         return SimpleValue(graph.insert_constant(True, range=range)) if self.method == "__bool__" else None
+
+    def _other(self, method: str) -> MagicMethod:
+        return MagicMethod(method, self.base)
 
     def as_type(self, range: SourceRange) -> Type | None:
         return self.base.as_type(range)

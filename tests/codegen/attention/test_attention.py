@@ -75,6 +75,29 @@ def test_older_processors(level: str) -> None:
     torch.testing.assert_close(found.double(), reference(query, key, value), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("queries", [1, 3, 4, 5])
+def test_few_queries_with_many_keys(level: str, queries: int) -> None:
+    try:
+        target = named_target(level)
+    except RekindleError as error:
+        pytest.skip(str(error))
+    generator = torch.Generator().manual_seed(queries)
+    query = heads(2, 4, queries, 33, generator, True)
+    key, value = heads(2, 2, 300, 33, generator, False), heads(2, 2, 300, 70, generator, True)
+    mask = torch.randn(queries, 300, generator=generator)
+    for options in ({}, {"is_causal": True}, {"mask": mask}, {"mask": mask > 0}):
+        found = Attention(target).run(query, key, value, **options)
+        assert found is not None
+        expected = reference(query, key, value, enable_gqa=True, **options)
+        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=2e-5)
+    exact = reference(query, key, value, enable_gqa=True)
+    found = Attention(target).run(query, key, value)
+    torchs = F.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    error, torchs_error = ((each - exact).square().mean().sqrt() for each in (found, torchs))
+    assert error <= 1.5 * torchs_error
+
+
 @pytest.mark.parametrize("length", [64, 500, 2000])
 def test_errors_are_about_those_of_pytorch(length: int) -> None:
     generator = torch.Generator().manual_seed(length)
@@ -110,11 +133,13 @@ def test_queries_that_see_nothing_give_zeros() -> None:
 
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 1e30, 1e-42])
 @pytest.mark.parametrize("where", ["query", "key", "value", "mask"])
-def test_hostile_numbers_reach_what_they_reach_in_pytorch(number: float, where: str) -> None:
+@pytest.mark.parametrize("queries", [3, 40])
+def test_hostile_numbers_reach_what_they_reach_in_pytorch(number: float, where: str, queries: int) -> None:
     generator = torch.Generator().manual_seed(3)
-    tensors = {name: heads(1, 2, 40, 16, generator, False) for name in ("query", "key", "value")}
-    tensors["mask"] = torch.randn(40, 40, generator=generator)
-    tensors[where][..., 7, 3] = number
+    lengths = {"query": queries, "key": 40, "value": 40}
+    tensors = {name: heads(1, 2, length, 16, generator, False) for name, length in lengths.items()}
+    tensors["mask"] = torch.randn(queries, 40, generator=generator)
+    tensors[where][..., min(7, tensors[where].shape[-2] - 1), 3] = number
     *three, mask = tensors.values()
     found = Attention().run(*three, mask)
     assert found is not None
@@ -123,7 +148,9 @@ def test_hostile_numbers_reach_what_they_reach_in_pytorch(number: float, where: 
 
 
 @pytest.mark.parametrize("at_end", [False, True])
-@pytest.mark.parametrize(("queries", "keys", "dimensions", "width"), [(3, 5, 7, 9), (33, 70, 64, 64), (8, 32, 33, 31)])
+@pytest.mark.parametrize(
+    ("queries", "keys", "dimensions", "width"), [(3, 5, 7, 9), (33, 70, 64, 64), (8, 32, 33, 31), (1, 130, 16, 33)]
+)
 def test_nothing_beside_the_tensors_is_touched(
     queries: int, keys: int, dimensions: int, width: int, at_end: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

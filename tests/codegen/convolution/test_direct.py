@@ -15,7 +15,7 @@ from torch import Tensor
 from rekindle.codegen.convolution import direct
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
-from rekindle.codegen.convolution.direct_ir import DirectWord
+from rekindle.codegen.convolution.direct_ir import DirectWord, chains_for
 from rekindle.codegen.convolution.workspace import Workspace
 from rekindle.codegen.llvm.target import host_target, named_target
 from rekindle.errors import RekindleError
@@ -123,6 +123,39 @@ def test_older_processors(level: str, groups: int) -> None:
     found = DirectConvolution(weight, None, geometry, ACTIVATIONS["none"], target).run(image, None)
     assert found is not None
     assert (found - reference(image, weight, None, geometry, None, False)).abs().max() <= tolerance(image, weight)
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("channels", [2, 6, 251, 768, 770, 1028, 4 * 19 * 31])
+def test_few_positions(level: str, channels: int) -> None:
+    """Several chains divide the channels, or one chain has them all."""
+    try:
+        target = named_target(level)
+    except RekindleError as error:
+        pytest.skip(str(error))
+    generator = torch.Generator().manual_seed(channels)
+    for kernel, outputs in ((1, 75), (3, 16)):
+        weight = torch.randn(outputs, channels, kernel, kernel, generator=generator)
+        for positions in range(1, 6):
+            image = torch.randn(1, channels, kernel, positions + kernel - 1, generator=generator)
+            found = DirectConvolution(weight, None, ONE, ACTIVATIONS["none"], target).run(image, None)
+            assert found is not None
+            exact = reference(image, weight, None, ONE, None, False)
+            assert (found - exact).abs().max() <= tolerance(image, weight)
+            if channels > 250:  # of a prime number of channels, or four times one, sums are long
+                torchs = torch.conv2d(image, weight)
+                error, torchs_error = ((each - exact).square().mean().sqrt() for each in (found, torchs))
+                assert error <= (6 if channels in (251, 1028) else 2) * torchs_error
+
+
+def test_chains_are_as_many_as_registers_hold() -> None:
+    try:
+        targets = [named_target(level) for level in ("x86-64-v3", "x86-64-v4")]
+    except RekindleError as error:
+        pytest.skip(str(error))
+    chains = [[chains_for(target, rows, 768) for rows in (1, 2, 4, 8)] for target in targets]
+    assert chains == [[4, 2, 1, 1], [4, 4, 2, 1]]
+    assert [chains_for(targets[1], 1, channels) for channels in (768, 770, 771)] == [4, 2, 1]
 
 
 def test_no_more_than_the_sizes_allow() -> None:

@@ -12,7 +12,6 @@ from torch.nn import functional as F
 import rekindle
 from rekindle.codegen.convolution.activations import ACTIVATIONS
 from rekindle.codegen.convolution.direct import DirectConvolution
-from rekindle.codegen.convolution.direct_ir import chains_for
 from rekindle.codegen.convolution.packed_operators import _linear_candidates
 from rekindle.codegen.convolution.storage import BFLOAT16, FLOAT32, INT8, NARROW, WeightStorage
 from rekindle.codegen.llvm.target import named_target
@@ -113,8 +112,6 @@ def test_candidates() -> None:
     own = [list(_linear_candidates(each, None, ACTIVATIONS["none"]))[0] for each in (weight, weight.bfloat16().float())]
     assert own == ["direct", "bfloat16"]
     assert next(iter(_linear_candidates(rounded_weights(weight, torch.int8), None, ACTIVATIONS["none"]))) == "int8"
-    assert [chains_for(rows, 64) for rows in (1, 2, 4, 8)] == [4, 2, 1, 1]
-    assert chains_for(1, 63) == 1
 
 
 class Net(nn.Module):
