@@ -34,6 +34,10 @@ def by_list(xs: List[float]):
     return sorted(xs, key=lambda v: [v, 1.0])
 
 
+def by_sum(xs: List[float]):
+    return sorted([[x] for x in xs], key=sum)  # the sum is an int or a float: of no numbers it is the int 0
+
+
 def in_place(xs: List[float]):
     xs.sort(key=lambda v: v * 2, reverse=len(xs) % 2 == 0)
     return xs
@@ -52,7 +56,7 @@ def _numbers(count: int) -> List[float]:
     return [random.choice(others) if random.random() < 0.5 else float(random.randrange(count)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("program", [by_number, downwards, by_field, by_tuple, by_list, in_place])
+@pytest.mark.parametrize("program", [by_number, downwards, by_field, by_tuple, by_list, by_sum, in_place])
 def test_the_order_of_numbers_is_pythons(program: Callable[..., Any]) -> None:
     compiled = rekindle.script(program)
     for count in (0, 1, 2, 3, 8, 63, 64, 65, 200) * 5:

@@ -26,8 +26,6 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import (
     ANY,
     BOOL,
-    FLOAT,
-    INT,
     NUMBER,
     STRING,
     TENSOR,
@@ -35,6 +33,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    union,
     union_members,
     unshaped,
     without_none,
@@ -227,11 +226,14 @@ def _sorted_by(emitter: Emitter, call: Apply, xs: Value) -> Value:
     return library_function(name).call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)
 
 
+_NUMBERS: Final = union([BOOL, NUMBER])
+
+
 def _is_plain(type: Type) -> bool:
     """Return whether values of the type are numbers, strings or Tensors, or tuples and lists of them."""
     if isinstance(type, (TupleType, ListType)):
         return all(_is_plain(element) for element in type.contained)
-    return type in (INT, FLOAT, BOOL, NUMBER, STRING) or isinstance(type, TensorType)
+    return type == STRING or isinstance(type, TensorType) or type.is_subtype_of(_NUMBERS)
 
 
 def _sorted(emitter: Emitter, call: Apply) -> SugaredValue:

@@ -43,6 +43,36 @@ REJECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], str]] = 
         (R(3, 4), torch.zeros(3, dtype=torch.long), R(3)),
         "index_add: 'source' must have 1 dimensions, as 'self', got 0",
     ),
+    "linear": (
+        lambda a, b: torch.nn.functional.linear(a, b),
+        (R(2, 3, 4), R(2, 3, 4, 4)),
+        "linear: 'weight' must have 1 to 2 dimensions, got 3",
+    ),
+    "attention": (
+        lambda a: torch.nn.functional.scaled_dot_product_attention(a, a, a),
+        (R(2, 4),),
+        "scaled_dot_product_attention: 'query' must have at least 2 dimensions, got 1",
+    ),
+    "norm": (
+        lambda a: torch.linalg.norm(a, 2),
+        (R(2, 3, 4, 4),),
+        "linalg_norm: with 'ord' alone 'self' must have 1 to 2 dimensions, got 3",
+    ),
+    "norm by name": (
+        lambda a: torch.linalg.norm(a, "fro"),
+        (R(2, 3, 4, 4),),
+        "linalg_norm: with a name as 'ord' 'self' must have 2 dimensions, got 3",
+    ),
+    "reflection": (
+        lambda a: torch.nn.functional.pad(a, (1, 1), mode="reflect"),
+        (R(2, 4),),
+        "pad: 'self' must have 2 to 3 dimensions, got 1",
+    ),
+    "prelu": (
+        lambda a, w: torch.nn.functional.prelu(a, w),
+        (R(2, 3), R(2, 3)),
+        "shape '[2, 1]' is invalid for input of size 6",
+    ),
     "roll": (lambda a: torch.roll(a, 1, 0), (R(3),), "Dimension specified as 0 but tensor has no dimensions"),
     "pad": (
         lambda a: torch.nn.functional.pad(a, (1, 1, 1, 1)),
@@ -76,6 +106,11 @@ ACCEPTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "roll without dimensions": (lambda a: torch.roll(a, 1), (R(3),)),
     "flip": (lambda a: torch.flip(a, (0,)), (R(3),)),
     "H": (lambda a: a.H, (R(3, 2, 4),)),
+    "nuclear_norm": (lambda a: torch.nuclear_norm(a), (R(2, 3, 4, 5),)),
+    "distance of numbers": (lambda a, b: torch.nn.functional.pairwise_distance(a, b), (R(3), R(3))),
+    "distance": (lambda a, b: torch.nn.functional.pairwise_distance(a, b, keepdim=True), (R(3, 2, 4), R(3, 2, 4))),
+    "reflection": (lambda a: torch.nn.functional.pad(a, (1, 1), mode="reflect"), (R(2, 3, 4),)),
+    "prelu": (lambda a, w: torch.nn.functional.prelu(a, w), (R(2, 3), R(2, 1))),
     "pad": (lambda a: torch.nn.functional.pad(a, (1, 1, 1, 1)), (R(2, 4, 4),)),
 }
 

@@ -137,8 +137,6 @@ batch prelu(self, weight):
     sizes = [batch_size] + [1] * (self.dim() - 1)
     if self.dim() > 2 and weight.dim() > 1:
         sizes[2] = torch.size(weight, 1)
-    elif self.dim() == 2 and weight.dim() > 1:
-        sizes[1] = torch.size(weight, 1)
     return torch.where(self > 0, self, self * torch.reshape(weight, sizes))
 
 batch scaled_dot_product_attention(
@@ -195,6 +193,8 @@ batch pad(self, pad, mode, value):
     if mode == "constant":
         check_pad(self, pad)
         return torch.pad(self, pad, mode, value)
+    least = len(pad) // 2 + 1
+    check_rank(self, True, least, least + 1, f"pad: 'self' must have {least} to {least + 1} dimensions")
     if self.dim() <= len(pad) // 2 + 2:
         return torch.pad(self, pad, mode, value)
     made = torch.pad(torch.flatten(self, 0, 1), pad, mode, value)

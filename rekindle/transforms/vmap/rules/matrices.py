@@ -169,7 +169,7 @@ batch cosine_similarity(x1, x2, dim, eps):
 
 batch pairwise_distance(x1, x2, p, eps, keepdim):
     a, b = aligned(x1, True, x2, True)
-    return torch.norm(torch.sub(a, b) + eps, p, [-1], keepdim)
+    return lowered(torch.norm(lifted(torch.sub(a, b) + eps), p, [-1], keepdim), a)
 
 batch dist(self, other, p):
     a, b = aligned(self, True, other, True)

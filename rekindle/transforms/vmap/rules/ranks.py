@@ -24,6 +24,9 @@ addmv: mat 2, vec 1
 addr: vec1 1, vec2 1
 addbmm baddbmm: batch1 3, batch2 3
 matmul linalg_matmul: self 1.., other 1..
+linear: input 1.., weight 1..2
+scaled_dot_product_attention: query 2.., key 2.., value 2..
+nuclear_norm: self 2..
 cdist _cdist_forward: x1 2.., x2 2..
 trace: self 2
 t t_copy: self 0..2

@@ -41,6 +41,7 @@ batch linalg_norm(self, ord, dim, keepdim, dtype):
             if keepdim:
                 return torch.reshape(made, [batch_size] + [1] * (self.dim() - 1))
             return made
+        check_rank(self, True, 1, 2, "linalg_norm: with 'ord' alone 'self' must have 1 to 2 dimensions")
         if self.dim() == 2:
             return torch.linalg_norm(self, ord, [1], keepdim, dtype=dtype)
         return torch.linalg_norm(self, ord, [1, 2], keepdim, dtype=dtype)
@@ -48,6 +49,7 @@ batch linalg_norm(self, ord, dim, keepdim, dtype):
 
 batch linalg_norm.ord_str(self, ord, dim, keepdim, dtype):
     if dim is None:
+        check_rank(self, True, 2, 2, "linalg_norm: with a name as 'ord' 'self' must have 2 dimensions")
         return torch.linalg_norm(self, ord, [1, 2], keepdim, dtype=dtype)
     return torch.linalg_norm(self, ord, inner_all(self, dim), keepdim, dtype=dtype)
 
@@ -58,8 +60,7 @@ batch linalg_matrix_norm.str_ord(self, ord, dim, keepdim, dtype):
     return torch.linalg_matrix_norm(self, ord, inner_all(self, dim), keepdim, dtype=dtype)
 
 batch nuclear_norm(self, keepdim):
-    made = torch.linalg_matrix_norm(self, "nuc", [1, 2], keepdim)
-    return made
+    return torch.linalg_matrix_norm(self, "nuc", [-2, -1], keepdim)
 
 batch frobenius_norm.dim(self, dim, keepdim):
     return torch.frobenius_norm(self, inner_or_every(self, dim), keepdim)
