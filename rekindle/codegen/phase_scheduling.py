@@ -23,7 +23,7 @@ SCANS = frozenset({"scan_sum", "scan_product"})
 
 class Dependence:
     """Dependence of expressions: whether they vary along the reduction loops (along the innermost loop, if there are
-    none), and on which reductions they depend."""
+    none), and the first phase in which they can be computed."""
 
     def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
         self.accesses = accesses

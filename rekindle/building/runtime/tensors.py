@@ -401,7 +401,7 @@ def check_integral(context: Context, tensor: Tensor) -> bool:
         fail(context, ErrorCode.VALUE_ERROR, c("cannot convert float NaN to integer"))
     elif value - value != 0.0:
         fail(context, ErrorCode.OVERFLOW_ERROR, c("cannot convert float infinity to integer"))
-    elif not holds(INT64, True, 0, value):
+    elif not holds(INT64, True, value):
         fail(context, ErrorCode.OVERFLOW_ERROR, c("a float outside of 64-bit integers cannot be converted to one"))
     return context.code == 0
 
@@ -436,7 +436,7 @@ def fill_word(context: Context, tensor: Tensor | None, is_float: bool, word: int
         return None
     kind = tensor.dtype
     value = float_of(word) if is_float else float(word)
-    if not holds(kind, is_float, word, value):
+    if not holds(kind, is_float, value):
         fail_number(
             context, ErrorCode.RUNTIME_ERROR, c("value cannot be converted to dtype %lld without overflow"), kind
         )
@@ -481,9 +481,9 @@ def write_float(tensor: Tensor, at: int, value: float) -> None:
 
 
 @native
-def holds(dtype: int, is_float: bool, word: int, value: float) -> bool:
-    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints. The
-    number is the float ``value`` if ``is_float``, else the int ``word``."""
+def holds(dtype: int, is_float: bool, value: float) -> bool:
+    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints.
+    ``value`` is the number as a float, also if it is an int (``is_float`` is False)."""
     if dtype == BOOL or dtype == DOUBLE or dtype == COMPLEX128 or (dtype == INT64 and not is_float):
         return True
     if is_floating(dtype) or dtype == COMPLEX64:

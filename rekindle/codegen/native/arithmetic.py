@@ -78,8 +78,8 @@ EMITTERS["aten::sub.int"] = _checked("ssub")
 
 @emits("aten::mul.int")
 def multiply(w: RegionWriter, a: str, b: str) -> str:
-    """Emit a product of ints. If one is a constant, overflow is tested by comparing bounds, which is off the critical
-    path."""
+    """Emit a product of ints. If one is a constant above 1, overflow is tested by comparing the other with bounds,
+    which is off the critical path, unless its range excludes it."""
     factor = next((int(each) for each in (a, b) if each.isdecimal() and int(each) > 1), None)
     if factor is None:
         return w.checked("smul", a, b)

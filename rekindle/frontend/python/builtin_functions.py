@@ -1,7 +1,8 @@
 """Python's builtins as values: ``map(sum, rows)``, ``f = round``.
 
 A call by name, ``round(x)``, is emitted by :mod:`rekindle.frontend.python.builtins`. A call of the value is a call of a
-prelude function whose body is the call by name, so that both have the same result.
+prelude function whose body is the call by name, so that both have the same result. A generator that is passed to the
+value is a list, though: ``f = any; f(1 // n > 0 for n in ns)`` computes all items.
 """
 
 from __future__ import annotations
