@@ -32,8 +32,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup ## the compiler in under a minute: graphs, a kernel, times, an archive, an export, an edit
 	$(BIN)/python examples/demo.py
 
+# The lint of prose has a target of its own.
 test: setup ## run the tests; of the largest families a share, which depends on the commit
-	$(if $(filter tests,$(TESTS)),REKINDLE_SHARES=$(or $(SHARES),commit)) $(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+	$(if $(filter tests,$(TESTS)),REKINDLE_SHARES=$(or $(SHARES),commit)) $(BIN)/python -m pytest -n $(JOBS) $(if $(filter tests,$(TESTS)),$(PROSE:%=--ignore=%)) $(TESTS)
 
 test-all: setup ## run all tests, about twenty minutes on two cores
 	$(BIN)/python -m pytest -n $(JOBS) tests
@@ -115,8 +116,9 @@ lint-types: setup
 lint-order: setup
 	$(BIN)/lint-imports
 
+PROSE := tests/test_vocabulary.py tests/test_sentences.py
 lint-prose: setup
-	$(BIN)/python -m pytest -q -p no:xdist tests/test_vocabulary.py tests/test_sentences.py
+	$(BIN)/python -m pytest -q -p no:xdist $(PROSE)
 
 format: setup ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix .

@@ -9,6 +9,7 @@ python -m benchmarks --only kernels --peers inductor --save     makes this run t
 python -m benchmarks --only modules                             what others wrote; hours, and packages: [modules]
 python -m benchmarks --only modules --every 20 --resume         a part of it; what an earlier run measured is kept
 python -m benchmarks --only runtimes                            beside ONNX Runtime and OpenVINO: packages [runtimes]
+python -m benchmarks --only runtimes --threads 2                the time that passes on two threads
 python -m benchmarks --only numeric_loops                       loops over numbers beside Numba: packages [numba]
 python -m benchmarks --only libraries                           native libraries beside LibTorch and others: g++
 python -m benchmarks --only rounded_weights                     large linear maps with bfloat16 and int8 weights
@@ -307,9 +308,9 @@ def _modules(options: argparse.Namespace) -> list[Any]:
 def _runtimes(options: argparse.Namespace) -> list[Any]:
     chosen = [network for network in runtimes.NETWORKS if options.workload in network.name]
     quick = (3, chosen, 0.0) if options.quick else (runtimes.ROUNDS, chosen)
-    rows = list(runtimes.run(*quick))
+    rows = list(runtimes.run(*quick, threads=options.threads))
     if rows:
-        _show("Inference beside other runtimes, one thread", runtimes.table(rows))
+        _show(f"Inference beside other runtimes, {options.threads} thread(s)", runtimes.table(rows))
         _show("Largest error beside float64 over the largest number", runtimes.errors_table(rows))
         _print_lines(runtimes.remarks(rows))
     _save_if_asked(runtimes, rows, options)

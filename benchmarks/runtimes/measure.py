@@ -68,21 +68,23 @@ class Row:
         )
 
 
-def run(rounds: int = ROUNDS, networks: Sequence[Network] = NETWORKS, slice: float = SLICE) -> Iterator[Row]:
-    """Measure, a network at a time.
+def run(
+    rounds: int = ROUNDS, networks: Sequence[Network] = NETWORKS, slice: float = SLICE, threads: int = 1
+) -> Iterator[Row]:
+    """Measure, a network at a time: processor time on one thread, the time that passes on several.
 
     Raises:
         AssertionError: rekindle computes something other than eager.
     """
-    most = peak.gigaflops()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    most = peak.gigaflops() * threads
     try:
         for network in networks:
             with torch.no_grad():
                 yield _measure(network, rounds, slice, most)
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def _measure(network: Network, rounds: int, slice: float, most: float) -> Row:
@@ -109,7 +111,8 @@ def _measure(network: Network, rounds: int, slice: float, most: float) -> Row:
             calls[name] = call
         except Unavailable as why:
             timed.unavailable = str(why)
-    times = dict(zip(calls, interleaved(list(calls.values()), rounds, slice, time.process_time), strict=True))
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    times = dict(zip(calls, interleaved(list(calls.values()), rounds, slice, clock), strict=True))
     for name, found in times.items():
         timed = row.peers[name]
         timed.call = statistics.median(found) * 1e6

@@ -1,5 +1,5 @@
-"""Executors of a network: eager PyTorch, ``torch.jit``, ONNX Runtime, OpenVINO and rekindle. One thread each,
-float32."""
+"""Executors of a network: eager PyTorch, ``torch.jit``, ONNX Runtime, OpenVINO and rekindle. Each computes in float32,
+on as many threads as PyTorch has when the network is prepared."""
 
 from __future__ import annotations
 
@@ -84,9 +84,11 @@ def onnxruntime(subject: Subject) -> Call:
     the arrays of the result. Raise Unavailable if the package is missing."""
     runtime = _package("onnxruntime")
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.log_severity_level = 3
+    # Its threads wait actively after a run, which would take a core from the peer that is measured next.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     session = runtime.InferenceSession(subject.onnx(), options, providers=["CPUExecutionProvider"])
     given = [argument.numpy() for argument in subject.arguments]
     feeds = {each.name: value for each, value in zip(session.get_inputs(), given, strict=True)}
@@ -100,7 +102,7 @@ def openvino(subject: Subject) -> Call:
     runtime = _package("openvino")
     core = runtime.Core()
     settings = {
-        "INFERENCE_NUM_THREADS": 1,
+        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32",

@@ -167,13 +167,15 @@ READ_BACK: dict[str, str] = {
     **dict.fromkeys(
         (
             *(f"oracle.indexing.write_{name}" for name in ("number", "at_tensor", "mask")),
-            *("language.containers.tensor_slice_assign", "language.expressions.tensor_index_assign"),
+            *(f"language.containers.tensor_{name}" for name in ("slice_assign", "step_of_zero")),
+            "language.expressions.tensor_index_assign",
             "language.optionals.augmented_tensor",
         ),
         "a number assigned to items is written by the operator that refuses numbers beyond the dtype, as here",
     ),
     "language.numbers.unions_of_numbers": "the branches return tuples of two types, which the text joins by a cast",
     "language.searches.goes_on_while_known": "an unused result of a branch is of a narrower type",
+    "language.functions_within.builtins_in_a_table": "the result of a branch that raises is of a narrower type",
 }
 
 SAVED_AGAIN: dict[str, str] = {
