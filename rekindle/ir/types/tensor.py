@@ -117,7 +117,7 @@ class TensorType(Type):
 
     def matches(self, tensor: torch.Tensor) -> bool:
         """Return whether ``tensor`` has all properties that this type states."""
-        return self == TENSOR or self.accepts(TensorType.of(tensor))
+        return self is TENSOR or self == TENSOR or self.accepts(TensorType.of(tensor))
 
     def __str__(self) -> str:
         name = "Tensor" if self.dtype is None else DTYPE_NAMES[self.dtype]

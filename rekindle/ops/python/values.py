@@ -73,10 +73,18 @@ class ScriptObject:
 def script_class(value: object) -> ClassType | None:
     """Return the script class of an object: a :class:`ScriptObject`, a module of a program, an object of a Python class
     that a program has compiled, or of a class that a library defines in C++. Return None for others."""
+    if type(value) in _NEVER_OBJECTS:
+        return None
     if isinstance(value, torch.ScriptObject):
         return class_of_library_object(value)
     found = getattr(value, "script_type", None) or kept_type(type(value)) or type_of_python_class(type(value))
     return found if isinstance(found, ClassType) else None
+
+
+_NEVER_OBJECTS: Final = frozenset(
+    {torch.Tensor, torch.nn.Parameter, int, float, complex, bool, str, list, tuple, dict, type(None)}
+)
+"""Classes whose objects have no script class, of which most values are."""
 
 
 def new_object(type: ClassType) -> object:

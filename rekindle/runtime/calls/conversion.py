@@ -299,8 +299,11 @@ def _conversion_rank(member: Type) -> int:
 
 def _union(type: UnionType, numbers: NumberRules) -> Converter:
     members = [converter_for(member, numbers) for member in sorted(type.members, key=_conversion_rank)]
+    exact = frozenset(filter(None, map(exact_class, type.members)))
 
     def convert(value: Any) -> Any:
+        if _type(value) in exact:
+            return value
         converted: list[Any] = []
         for member in members:
             try:
