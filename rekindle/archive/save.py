@@ -95,13 +95,13 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
     with gc_paused():
         saver = _Saver(function)
         archive = saver.archive(m._as_saved(), extra_files or {})
-        problems = [_told(node, why) for node, why in differences(saver.graphs())]
+        problems = [_described(node, why) for node, why in differences(saver.graphs())]
     if problems:
         warnings.warn(ArchiveWarning(list(dict.fromkeys(problems))), stacklevel=_frames_of_the_package())
     return archive
 
 
-def _told(node: Node, why: str) -> str:
+def _described(node: Node, why: str) -> str:
     place = node.range.highlight()
     return f"{why}\n{place}" if place else why
 
