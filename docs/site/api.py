@@ -139,7 +139,7 @@ SUBJECTS: Final = (
             *("CaptureError", "UnknownLibraryClassError", "ArgumentError", "GraphError", "VerificationError"),
             *("InternalError", "ArchiveError", "CorruptArchiveError", "ArchiveLimitError", "UnsafeArchiveError"),
             *("UnsupportedArchiveError", "MissingLibraryError", "SaveError", "ExportError", "ExportProblem"),
-            *("DraftWarning", "NotFusedError", "FusionBlocker"),
+            *("ArchiveWarning", "DraftWarning", "NotFusedError", "FusionBlocker"),
         ),
         module="rekindle.errors",
     ),

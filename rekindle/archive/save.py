@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -11,16 +12,17 @@ import torch
 from rekindle.analysis.attribute_writes import nodes_within
 from rekindle.archive.code.debug_records import write_debug_records
 from rekindle.archive.code.save_names import SaveNames
+from rekindle.archive.foreign_readers import differences
 from rekindle.archive.pickles.storages import StorageTable
 from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.python_results import RECORD, write_results
 from rekindle.archive.writer import ArchiveWriter, Target
-from rekindle.errors import CompileError, SaveError
+from rekindle.errors import ArchiveWarning, CompileError, SaveError
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.named_types import compiled_methods
 from rekindle.frontend.python_printer.names import spell
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
@@ -63,6 +65,9 @@ def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None 
         OSError: the file cannot be written. A file that was at the path is unchanged.
         TypeError: ``f`` is not a path or a file.
 
+    Warns:
+        ArchiveWarning: ``torch.jit.load`` rejects the archive, or reads another program in it.
+
     Example:
         >>> rekindle.save(rekindle.script(torch.nn.ReLU()), "relu.pt", {"note.txt": "no parameters"})
         >>> files = {"note.txt": ""}
@@ -88,7 +93,25 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
         hint = "compile it first: rekindle.script(module)" if isinstance(m, torch.nn.Module) else None
         raise SaveError(f"only compiled modules and functions can be saved, not a {type(m).__name__}", hint=hint)
     with gc_paused():
-        return _Saver(function).archive(m._as_saved(), extra_files or {})
+        saver = _Saver(function)
+        archive = saver.archive(m._as_saved(), extra_files or {})
+        problems = [_described(node, why) for node, why in differences(saver.graphs())]
+    if problems:
+        warnings.warn(ArchiveWarning(list(dict.fromkeys(problems))), stacklevel=_frames_of_the_package())
+    return archive
+
+
+def _described(node: Node, why: str) -> str:
+    place = node.range.highlight()
+    return f"{why}\n{place}" if place else why
+
+
+def _frames_of_the_package() -> int:
+    """Return the ``stacklevel`` of a warning to the caller of the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rekindle":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _module_of(function: Function) -> ScriptModule:
@@ -155,7 +178,7 @@ class _Saver:
         self._add_pickle(writer, "constants", values, TupleType(tuple(type_of_value(value) for value in values)))
         if results := write_results(module):
             writer.add(RECORD, results)
-        version = version_for(self._graphs())
+        version = version_for(self.graphs())
         writer.add(".data/version" if version > 5 else "version", f"{version}\n".encode())
         writer.add("byteorder", sys.byteorder.encode())
         writer.add(".data/serialization_id", writer.serialization_id().encode())
@@ -204,7 +227,7 @@ class _Saver:
             found = self.printers[qualifier] = PythonPrinter(self.constants, self.names.name_of, importable=True)
         return found
 
-    def _graphs(self) -> Iterator[Graph]:
+    def graphs(self) -> Iterator[Graph]:
         for type in self.printed:
             if isinstance(type, FunctionType):
                 yield type.function.graph

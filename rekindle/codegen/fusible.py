@@ -300,7 +300,7 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str 
 
 def is_literal(value: Value) -> bool:
     """Return whether ``value`` is a constant other than a tensor, or a list literal of such constants that is passed to
-    operators of kernels alone, so that nothing writes to it."""
+    operators alone that neither write to it nor return it."""
     if value.node.kind == "prim::ListConstruct":
         is_safe = all(_takes_lists_as_they_are(use.user) for use in value.uses)
         return is_safe and all(is_literal(item) for item in value.node.inputs)
@@ -308,6 +308,10 @@ def is_literal(value: Value) -> bool:
 
 
 def _takes_lists_as_they_are(node: Node) -> bool:
+    if node.kind.startswith("aten::") and node.operator is not None:
+        is_pure = all(argument.alias is None for argument in node.operator.schema.arguments)
+        if is_pure and all(isinstance(output.type, TensorType) for output in node.outputs):
+            return True
     name = qualified_name(node)
     return any(name in known for known in (RULES, ROWS, VIEWS, JOINS, LOOKUPS, POOLS, COMPOSITES))
 

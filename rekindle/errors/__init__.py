@@ -3,6 +3,7 @@
 from rekindle.errors.archives import (
     ArchiveError as ArchiveError,
     ArchiveLimitError as ArchiveLimitError,
+    ArchiveWarning as ArchiveWarning,
     CorruptArchiveError as CorruptArchiveError,
     MissingLibraryError as MissingLibraryError,
     SaveError as SaveError,

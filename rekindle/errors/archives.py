@@ -5,6 +5,8 @@ These are RuntimeErrors for the sake of code written for ``torch.jit``, which ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rekindle.errors.exceptions import RekindleError
 
 
@@ -117,3 +119,25 @@ class MissingLibraryError(RekindleError, RuntimeError):
         >>> issubclass(rekindle.errors.MissingLibraryError, rekindle.RekindleError)
         True
     """
+
+
+class ArchiveWarning(UserWarning):
+    """Warning that ``torch.jit.load`` rejects a saved archive, or reads it as another program than rekindle does.
+
+    ``problems`` has the reasons, each with its place.
+
+    Example:
+        >>> issubclass(rekindle.errors.ArchiveWarning, UserWarning)
+        True
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        places = "one place" if count == 1 else f"{count} places"
+        return "\n".join(
+            [f"the archive is for rekindle.load: torch.jit.load reads it in another way, in {places}", *self.problems]
+        )

@@ -10,10 +10,13 @@ from torch import Tensor
 from rekindle.errors import ExportProblem
 from rekindle.exporting.interpreter.symbolic_interpreter import ExportSession
 from rekindle.exporting.interpreter.values import (
+    KNOWN_TEXT,
+    UNKNOWN_TEXT,
     UNSET,
     CompletedFuture,
     SymbolicObject,
     UnbackedScalar,
+    UnknownText,
     has_rows,
 )
 from rekindle.exporting.pytree_registry import register_named_tuple
@@ -35,10 +38,12 @@ class Results:
         dict of its attributes.
 
         Raises:
-            ExportProblem: ``value`` is, or contains, a list of data-dependent length.
+            ExportProblem: ``value`` is, or contains, a list of data-dependent length or a text of an unknown number.
         """
         if isinstance(value, UnbackedScalar):
             return value.number
+        if isinstance(value, UnknownText):
+            raise self.problem(UNKNOWN_TEXT, hint=KNOWN_TEXT)
         if isinstance(value, Tensor):
             return value.clone() if value.untyped_storage()._cdata in self.written else value
         if isinstance(value, CompletedFuture):

@@ -16,6 +16,7 @@ from rekindle.frontend.inference.none_error_messages import TYPE_ERROR
 from rekindle.frontend.inference.type_inference import TypeEvidence
 from rekindle.frontend.scopes.environment import Environment
 from rekindle.frontend.scopes.frames import EnvironmentFrame, LoopKind
+from rekindle.frontend.scopes.merging import merge_branches
 from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, RefinementSet
 from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
@@ -423,15 +424,18 @@ class Emitter:
     ) -> tuple[Node, Value, Value]:
         """Insert ``prim::If`` whose branches compute one value each, by ``if_true`` and ``if_false``, in which
         variables have the types of ``refinements``. Return the node and both values; the caller adds the output to the
-        node."""
+        node. A variable that a branch assigns, in an assignment expression, is merged as after an ``if`` statement."""
         node = self.insert_node("prim::If", range, [condition], [])
         values: list[Value] = []
+        frames: list[EnvironmentFrame] = []
         for emit, types in ((if_true, refinements.if_true), (if_false, refinements.if_false)):
             block = node.add_block()
-            with self.inside(block, types, range):
+            with self.inside(block, types, range) as frame:
                 value = emit()
                 block.add_output(value)
                 values.append(value)
+            frames.append(frame)
+        merge_branches(self.environment, self.diagnostics, range, frames, what="the expression")
         return node, values[0], values[1]
 
 

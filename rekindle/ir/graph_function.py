@@ -99,6 +99,9 @@ class GraphFunction(_Referable):
     result_in_python: Callable[[Type], Type] | None = field(default=None, repr=False)
     """Maps the type of the result to one that has its class in Python, of which the schema of a program from an archive
     knows nothing; None if the schema says it."""
+    left_out: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The parameters ``*args`` and ``**kwargs`` of a method's Python function, which are always empty: each with its
+    place, by its stars."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)

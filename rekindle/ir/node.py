@@ -5,6 +5,7 @@ Nodes are elements of the blocks of a graph (:mod:`rekindle.ir.graph`), which ow
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -30,6 +31,17 @@ AttributeValue: TypeAlias = (
     " | list[Graph] | list[Type]"
 )
 """int, float, complex, string, Tensor, an object, Graph, Type, and lists of all but an object."""
+
+
+_VALUE_NAME: Final = re.compile(r"[^\s,:()\[\]{}#=]+(?: [^\s,:()\[\]{}#=]+)*")
+"""The names that the text of a graph can contain: ``%x.1``, ``%my-key``, ``%a/b``, ``%two words``."""
+
+
+def as_value_name(text: str) -> str:
+    """Return ``text``, the name of an attribute, as a name of a value: with ``_`` for what that cannot contain."""
+    if not _VALUE_NAME.fullmatch(text):
+        text = re.sub(r"[\s,:()\[\]{}#=]", "_", text)
+    return f"_{text}" if text.replace(" ", "").isdigit() else text
 
 
 def checked_type(type: Type) -> Type:
@@ -120,10 +132,13 @@ class Value:
         the name.
 
         Raises:
-            GraphError: ``name`` consists of digits, which are the names of values without one.
+            GraphError: ``name`` consists of digits, which are the names of values without one, or contains characters
+                that names in the text of a graph cannot have.
         """
-        if name.isdigit():
+        if name.replace(" ", "").isdigit():
             raise GraphError(f"'{name}' cannot name a value: digits are the names of values without one")
+        if name and not _VALUE_NAME.fullmatch(name):
+            raise GraphError(f"{name!r} cannot name a value: the text of a graph cannot contain such a name")
         self.graph._give_name(self, name)
         return self
 

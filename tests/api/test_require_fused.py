@@ -217,3 +217,14 @@ def test_calls_of_other_threads_and_after_the_block(strategy: str) -> None:
 def test_the_error_of_the_body_comes_first(strategy: str) -> None:
     with pytest.raises(KeyError), rekindle.require_fused():
         raise KeyError
+
+
+def test_list_that_a_convolution_reads_too_is_constant() -> None:
+    layers = [torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1)]
+    module = rekindle.script(torch.nn.Sequential(*layers).eval())
+    x = torch.rand(1, 3, 8, 8)
+    with torch.no_grad(), rekindle.require_fused(allow=["aten::conv2d"]):
+        result = module(x)
+        assert torch.allclose(
+            result, torch.relu(torch.conv2d(x, layers[0].weight, layers[0].bias)).mean((2, 3), keepdim=True)
+        )

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import warnings
 import zipfile
 from enum import Enum
 from typing import Any, Dict, Final, List, NamedTuple, Optional
@@ -13,7 +14,7 @@ import torch
 from torch import nn
 
 import rekindle
-from rekindle.errors import SaveError
+from rekindle.errors import ArchiveWarning, SaveError
 from tests.support.equality import assert_same
 
 
@@ -534,3 +535,55 @@ def test_methods_that_do_not_compile_and_are_not_called_are_left_out():
     assert loaded(1) == torch.jit.load(io.BytesIO(archive))(1) == 21
     assert loaded.settings.width == 20
     assert not hasattr(loaded.settings, "names_a_class")
+
+
+def two_digits(x: float) -> str:
+    return f"{x:.2f}"
+
+
+def percent(x: float) -> str:
+    return "%.1f" % x
+
+
+def rounded(x: float) -> float:
+    return round(x, 1)
+
+
+def plain(x: float, n: int) -> str:
+    return f"{n}, {x}" + "%s %d" % (n, n)
+
+
+def squared(w: torch.Tensor) -> torch.Tensor:
+    return (w * w).sum()
+
+
+@pytest.mark.parametrize("program", [two_digits, percent, rounded], ids=lambda each: each.__name__)
+def test_warning_of_formats_that_torch_jit_reads_otherwise(program) -> None:
+    with pytest.warns(ArchiveWarning) as caught:
+        content = rekindle.script(program).save_to_buffer()
+    (warning,) = caught
+    assert warning.filename == __file__
+    (problem,) = warning.message.problems
+    assert "TorchScript's" in problem
+    assert f'File "{__file__}", line {program.__code__.co_firstlineno + 1}' in problem
+    assert rekindle.load(content)(2.25) == program(2.25)
+    try:
+        theirs = torch.jit.load(io.BytesIO(content))(2.25)
+    except RuntimeError:
+        theirs = None
+    assert theirs != program(2.25)
+
+
+def test_warning_of_derivatives() -> None:
+    with pytest.warns(ArchiveWarning, match=r"torch\.jit\.load rejects 'autodiff::"):
+        content = rekindle.grad(squared).save_to_buffer()
+    with pytest.raises(RuntimeError, match="Unknown builtin op: autodiff::"):
+        torch.jit.load(io.BytesIO(content))
+    assert torch.equal(rekindle.load(content)(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_no_warning_of_what_torch_jit_reads() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ArchiveWarning)
+        content = rekindle.script(plain).save_to_buffer()
+    assert torch.jit.load(io.BytesIO(content))(2.25, 3) == plain(2.25, 3)

@@ -198,6 +198,15 @@ def test_names() -> None:
     assert graph.find_value("x.1") is None
     with pytest.raises(GraphError, match=r"^'12' cannot name a value: digits are the names of values without one$"):
         value.set_name("12")
+    with pytest.raises(GraphError, match=r"^'1 2' cannot name a value: digits are the names of values without one$"):
+        value.set_name("1 2")
+    for name in ("a,b", "a:b", "(a)", "a  b", " a", "a=b", "a#b"):
+        with pytest.raises(GraphError, match=r"cannot name a value: the text of a graph cannot contain such a name$"):
+            value.set_name(name)
+    assert value.name == "0"
+    for name in ("my-key", "a/b", "two words", "$1.x"):
+        assert value.set_name(name).name == name
+        assert parse_graph(str(graph)).inputs[0].name == name
 
 
 def test_metadata_is_taken_over() -> None:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import rekindle
-from rekindle.errors import NotScriptableError
+from rekindle.errors import ArgumentError, NotScriptableError
 from rekindle.ir.types import FLOAT, INT, STRING, DictType, ListType, optional
 from tests.support.equality import assert_same
 from tests.support.messages import message_of
@@ -984,3 +984,46 @@ def test_a_member_of_an_enum_among_others():
 
     for level in Level:
         assert rekindle.script(asked)(level) == asked(level)
+
+
+class TakesMore(nn.Module):
+    def forward(self, x, *extra, **kw):
+        return x + (len(extra) + len(kw))
+
+
+class Named(nn.Module):
+    def forward(self, x, y: int = 1, *, z: int = 3, **kw):
+        return x + y + z + len(kw)
+
+
+def test_arguments_past_the_parameters_are_an_error_with_the_place() -> None:
+    module, x = TakesMore(), torch.ones(1)
+    with pytest.raises(Exception, match="variable number of arguments"):
+        torch.jit.script(module)
+    compiled = rekindle.script(module)
+    for called in (compiled, rekindle.freeze(compiled.eval())):
+        assert torch.equal(called(x), module(x))
+        place = rf"\({re.escape(__file__)}:{TakesMore.forward.__code__.co_firstlineno}\)"
+        with pytest.raises(ArgumentError, match=rf"takes 1 positional argument, but 2[^$]*'\*extra' {place} is empty"):
+            called(x, 2)
+        with pytest.raises(ArgumentError, match=rf"has no parameter 'a'[^$]*'\*\*kw' {place} is empty"):
+            called(x, a=2)
+    named = rekindle.script(Named())
+    assert torch.equal(named(x, z=4), Named()(x, z=4))
+    with pytest.raises(ArgumentError, match=r"'\*\*kw' .* is empty in a compiled method: declare a parameter instead$"):
+        named(x, q=4)
+    with pytest.raises(ArgumentError) as error:
+        named(x, 1, 2)
+    assert "Hint" not in str(error.value)
+
+
+def test_names_of_parts_that_values_cannot_have() -> None:
+    layers = nn.Sequential()
+    for name in ("a:b", "c=d", "(e)", " f", "1 2", "9"):
+        layers.add_module(name, nn.Linear(2, 2))
+    compiled = rekindle.script(layers.eval())
+    x = torch.ones(3, 2)
+    assert torch.equal(rekindle.freeze(compiled)(x), layers(x))
+    assert [node.output.name for node in compiled.graph.find_nodes("prim::GetAttr")] == (
+        ["a_b", "c_d", "_e_", "_f", "_1 2", "_9"]
+    )

@@ -4,6 +4,7 @@ import io
 import math
 import threading
 import warnings
+from functools import partial
 from typing import Tuple
 
 import pytest
@@ -721,3 +722,19 @@ def test_modules_with_backward_hooks_are_refused(kind):
     )
     handle.remove()
     assert_traced(module, (torch.ones(1, 2),))
+
+
+def test_generators_are_left_as_one_call_leaves_them() -> None:
+    def noisy(x):
+        return torch.nn.functional.dropout(x + torch.rand(3))
+
+    def next_number(run) -> torch.Tensor:
+        torch.manual_seed(3)
+        run()
+        return torch.rand(2)
+
+    x = torch.ones(3)
+    after_a_call = next_number(lambda: noisy(x))
+    assert torch.equal(next_number(lambda: torch.jit.trace(noisy, (x,), check_trace=False)), after_a_call)
+    for check in (True, False):
+        assert torch.equal(next_number(partial(rekindle.trace, noisy, (x,), check_trace=check)), after_a_call)

@@ -120,10 +120,18 @@ def iterate(
         raise machine.problem(
             frame,
             node,
-            f"this loop, whose trip count is data-dependent, changes the kind of what it carries: {mismatch}",
+            f"{_named(limit)} changes the kind of what it carries: {mismatch}",
             hint="give the variables before the loop values of the same kinds and shapes as it leaves, and write to a"
             " tensor of the full size instead of appending to a list",
         ) from None
+
+
+def _named(limit: Any) -> str:
+    """Return the subject of an error about a loop of at most ``limit`` iterations, if that is known."""
+    is_bounded = limit < MAX_TRIP_COUNT if isinstance(limit, int) else isinstance(limit, SymInt)
+    if is_bounded:
+        return "this loop, which a data-dependent condition may end early (a 'break' or 'return'),"
+    return "this loop, whose trip count is data-dependent,"
 
 
 def _peel(
@@ -390,7 +398,7 @@ def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: 
         raise machine.problem(
             frame,
             node,
-            "the body of this loop, whose trip count is data-dependent, writes to a tensor that others see too",
+            f"{_named(loop.limit)} writes to a tensor that others see too",
             hint="write to a copy: x = x.clone()",
         )
 

@@ -22,12 +22,17 @@ from rekindle.exporting.interpreter.symbolic_interpreter import (
     execution_point,
 )
 from rekindle.exporting.interpreter.values import (
+    KNOWN_TEXT,
     SYMBOLS,
+    UNKNOWN_TEXT,
     UNSET,
     CompletedFuture,
     SymbolicObject,
     UnbackedScalar,
+    UnknownText,
     has_rows,
+    holds_unknown,
+    holds_unknown_text,
     leaf_key,
     parts,
     with_symbols,
@@ -42,6 +47,10 @@ from rekindle.ir.types import ClassType
 from rekindle.runtime.interpreter.instructions import copy_constant
 
 _OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
+
+_TAKE_ANY_TEXT: Final = frozenset({"aten::warn", "prim::Print"})
+"""Operators that may take a text of numbers that are not known at export time: what they show is not exported."""
+
 
 _KNOWN_SOONER: Final = (
     "take it from a shape or an argument instead of the elements of a tensor, or give its range with an assert before"
@@ -262,6 +271,15 @@ class ExportInterpreter(SymbolicInterpreter):
             NeedsExample: as in :meth:`note_writes`.
         """
         self.note_reads(args)
+        is_text = [output.type.kind for output in node.outputs] == ["StringType"]
+        if is_text and any(map(holds_unknown, args)):
+            (text,) = self._result_of(frame, node, operator, args)
+            return (UnknownText(text) if isinstance(text, str) else text,)
+        if any(map(holds_unknown_text, args)) and node.kind not in _TAKE_ANY_TEXT:
+            raise self.problem(frame, node, UNKNOWN_TEXT, hint=KNOWN_TEXT)
+        return self._result_of(frame, node, operator, args)
+
+    def _result_of(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
         if node.kind in guards.ASKS_DTYPE:
             self.session.asks_dtype = True
         if any(has_rows(value) for value in args):

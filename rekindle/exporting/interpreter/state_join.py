@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from rekindle.exporting.interpreter.values import (
     DTYPE_OF_KIND,
+    SYMBOLS,
     UNSET,
     CompletedFuture,
     LeafKey,
@@ -382,7 +383,8 @@ class _StateJoiner:
             if kept is other:
                 self.handed_on.append(kept)
                 return ExistingContainer(kept)
-            raise JoinError("an object of before here and another one there")
+            what = describe(a if kept is not None else b)
+            raise JoinError(f"{what} that exists before on the one way, and another one on the other")
         known = self.pairs.get((id(a), id(b)))
         return BackReference(known) if known is not None else self.made(a, b)
 
@@ -448,6 +450,8 @@ def describe(value: Any) -> str:
         return f"an object of {value.type.basename}"
     if isinstance(value, UnbackedScalar):
         return f"a data-dependent {value.kind}"
+    if isinstance(value, SYMBOLS):
+        return f"a {kind_of(value)} that is computed from sizes or data"
     return f"a {type(value).__name__}"
 
 

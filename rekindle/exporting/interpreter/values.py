@@ -98,6 +98,30 @@ class _Unset:
 
 UNSET: Final = _Unset()
 
+UNKNOWN_TEXT: Final = "the program computes with or returns a text of a number that is not known when it is exported"
+KNOWN_TEXT: Final = "return the number, and make the text of it outside of the exported program"
+
+
+class UnknownText(str):
+    """A text of numbers that are not known at export time: it shows the names of symbols instead. It may be the message
+    of an error that the program raises."""
+
+    __slots__ = ()
+
+
+def holds_unknown(value: Any) -> bool:
+    """Return whether ``value`` is or contains a number or a text that is not known at export time."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_unknown, value))
+    return isinstance(value, (UnbackedScalar, UnknownText, *SYMBOLS))
+
+
+def holds_unknown_text(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_unknown_text, value))
+    return isinstance(value, UnknownText)
+
+
 SYMBOLS: Final = (SymInt, SymFloat, SymBool)
 
 LeafKey: TypeAlias = "tuple[str, Any]"

@@ -8,6 +8,7 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.node import as_value_name
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.redefinition import rely_on
 from rekindle.ir.types import (
@@ -31,7 +32,7 @@ def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: 
         rely_on(object.type, name)
     node = graph.create("prim::GetAttr", [object], types=[type], attributes={"name": name}, range=range)
     # Items of containers are called by their numbers, which are the names of values without one.
-    return graph.insert_node(node).output.set_name(f"_{name}" if name.isdigit() else name)
+    return graph.insert_node(node).output.set_name(as_value_name(name))
 
 
 def insert_function_constant(range: SourceRange, graph: Graph, function: GraphFunction) -> Value:

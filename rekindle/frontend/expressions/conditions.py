@@ -18,6 +18,7 @@ from rekindle.frontend.expressions.tensor_classes import emit_test, tensor_subcl
 from rekindle.frontend.inference.usage_inference import infer_item
 from rekindle.frontend.python.result_types import with_none
 from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, RefinementSet
+from rekindle.frontend.statements.error_recovery import assigned_names
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared_values.values import FunctionValue, SimpleValue, has_method
@@ -243,7 +244,7 @@ def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
     if lhs.static is not None:
         emitter.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
         rhs = emit_condition(emitter, expr.rhs)
-        return CondValue(rhs.value, joined(is_or, lhs, rhs), rhs.static)
+        return CondValue(rhs.value, joined(expr, lhs, rhs), rhs.static)
     found: list[CondValue] = []
 
     def decided() -> Value:
@@ -257,7 +258,7 @@ def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
     node, _, _ = emitter.branch(expr.range, lhs.value, lhs.refinements, *branches)
     rhs = found[0]
     static = is_or if rhs.static is is_or else None
-    return CondValue(node.add_output(BOOL), joined(is_or, lhs, rhs), static)
+    return CondValue(node.add_output(BOOL), joined(expr, lhs, rhs), static)
 
 
 def emit_ternary(emitter: Emitter, expression: Expr, targets: int, hint: Type | None) -> SugaredValue:
@@ -636,9 +637,10 @@ def is_chain(tree: Tree) -> bool:
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in", "is", "is_not"})
 
 
-def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
-    """Return the type refinements of ``lhs or rhs`` if ``is_or`` is set, else of ``lhs and rhs``."""
-    return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
+def joined(expr: BinOp, lhs: CondValue, rhs: CondValue) -> RefinementSet:
+    """Return the type refinements of ``expr``, an ``and`` or ``or`` of ``lhs`` and ``rhs``."""
+    join = lhs.refinements.or_ if expr.operator == "or" else lhs.refinements.and_
+    return join(rhs.refinements, assigned_names([expr.rhs]))
 
 
 def _members(types: list[Type]) -> list[Type]:

@@ -114,7 +114,7 @@ def _one_of(emitter: Emitter, expr: BinOp, operand: _Operand, hint: Type | None)
         _cast_all(emitter, node, (true, false), common)
     result = node.add_output(common)
     rhs = others[0]
-    known = joined(is_or, lhs, CondValue(rhs.value, rhs.refinements))
+    known = joined(expr, lhs, CondValue(rhs.value, rhs.refinements))
     return _Operand(result, result if common == BOOL else None, known, is_or if rhs.static is is_or else None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,13 +23,15 @@ class RefinementSet:
     def negated(self) -> RefinementSet:
         return RefinementSet(self.if_false, self.if_true)
 
-    def and_(self, other: RefinementSet) -> RefinementSet:
+    def and_(self, other: RefinementSet, assigned: Collection[str] = ()) -> RefinementSet:
         """Return the refinements of ``a and b``: if true, those of both, where ``b`` takes precedence; if false, the
-        variables that both refine are refined to the common type."""
-        return RefinementSet({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
+        variables that both refine are refined to the common type. ``assigned`` are the names that ``b`` assigns, of
+        which ``a`` says nothing if both are true."""
+        kept = {name: type for name, type in self.if_true.items() if name not in assigned}
+        return RefinementSet({**kept, **other.if_true}, _either(self.if_false, other.if_false))
 
-    def or_(self, other: RefinementSet) -> RefinementSet:
-        return self.negated().and_(other.negated()).negated()
+    def or_(self, other: RefinementSet, assigned: Collection[str] = ()) -> RefinementSet:
+        return self.negated().and_(other.negated(), assigned).negated()
 
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:

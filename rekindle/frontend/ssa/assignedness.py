@@ -13,8 +13,19 @@ A variable that only some paths assign is *partial* after them. A read of it emi
                                        -> ()
                                    %y : int = prim::Load[name="y"]()
 
-:func:`settle_guards` then removes guards of reads that an assignment precedes on every path, and inserts the updates of
-the remaining flags.
+Then :func:`settle_guards` removes guards of reads that an assignment precedes on every path, and inserts the updates of
+the remaining flags. What precedes a read includes what the truth of a condition implies: ``v`` is definitely assigned
+where ``n > 0 and (v := n - 1) > 0`` is true, because one branch of its ``if`` yields a constant false:
+
+.. code-block:: text
+
+    %c : bool = prim::If(%positive)
+      block0():
+        = prim::Store[name="v"](%1)
+        %2 : bool = aten::gt(%1, %0)
+        -> (%2)
+      block1():
+        -> (%false)
 """
 
 from __future__ import annotations
@@ -26,7 +37,7 @@ from typing import Final
 from rekindle.errors import InternalError
 from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import Type, unify
+from rekindle.ir.types import BOOL, Type, unify
 
 FLAG: Final = "$assigned."
 """Prefix of a variable's name in the name of its flag, which is true if the variable has been assigned."""
@@ -149,6 +160,23 @@ def _both(a: _State, b: _State) -> _State:
     return a & b
 
 
+def _with(state: _State, more: _State) -> _State:
+    return None if state is None or more is None else state | more
+
+
+@dataclass(slots=True, frozen=True)
+class _Implication:
+    """The variables that are definitely assigned where a bool is true, and where it is false; None if it never is.
+    ``time`` is the number of deletions before."""
+
+    if_true: _State
+    if_false: _State
+    time: int
+
+    def negated(self) -> _Implication:
+        return _Implication(self.if_false, self.if_true, self.time)
+
+
 @dataclass(slots=True)
 class _Loop:
     """The variables that are definitely assigned at the ``break`` and ``continue`` statements of a loop's body."""
@@ -165,6 +193,10 @@ class _Flow:
     guards: dict[Node, bool]
     """Whether each path to a load of a flag has assigned the variable, by the load. The analysis fills it."""
     loops: list[_Loop] = field(default_factory=list)
+    implications: dict[Value, _Implication] = field(default_factory=dict)
+    deleted: dict[str, int] = field(default_factory=dict)
+    """The time of the last deletion of each deleted variable."""
+    time: int = 0
 
     def block(self, block: Block, state: _State) -> _State:
         for node in block.nodes:
@@ -179,13 +211,17 @@ class _Flow:
                 return self._store(node, state)
             case "prim::Load":
                 name = node.get_string("name")
-                if name.startswith(FLAG) and _is_guard(node):
-                    self.guards[node] = self.guards.get(node, True) and name.removeprefix(FLAG) in state
+                if name.startswith(FLAG):
+                    name = name.removeprefix(FLAG)
+                    self.implications[node.output] = _Implication(frozenset({name}), frozenset(), self.time)
+                    if _is_guard(node):
+                        self.guards[node] = self.guards.get(node, True) and name in state
+            case "aten::__not__":
+                implied = self.implications.get(node.input)
+                if implied is not None:
+                    self.implications[node.output] = implied.negated()
             case "prim::If":
-                passed = state
-                if node.input.node in self.guards:
-                    passed = state | {node.input.node.get_string("name").removeprefix(FLAG)}
-                return _both(self.block(node.blocks[0], passed), self.block(node.blocks[1], state))
+                return self._if(node, state)
             case "prim::Loop":
                 return self._loop(node, state)
             case "prim::ReturnStmt" | "prim::RaiseException":
@@ -206,8 +242,39 @@ class _Flow:
         if name in self.names:
             return state | {name}
         if name.startswith(FLAG):
-            return state - {name.removeprefix(FLAG)}
+            name = name.removeprefix(FLAG)
+            self.time += 1
+            self.deleted[name] = self.time
+            return state - {name}
         return state
+
+    def _if(self, node: Node, state: frozenset[str]) -> _State:
+        entered = self._decided(node.input, state)
+        ends = [self.block(block, state) for block, state in zip(node.blocks, entered, strict=True)]
+        for index, output in enumerate(node.outputs):
+            if output.type == BOOL:
+                (one, other), (another, last) = (
+                    self._decided(block.outputs[index], end) for block, end in zip(node.blocks, ends, strict=True)
+                )
+                self.implications[output] = _Implication(_both(one, another), _both(other, last), self.time)
+        return _both(*ends)
+
+    def _decided(self, condition: Value, state: _State) -> tuple[_State, _State]:
+        """Return the variables that are definitely assigned if ``condition`` is true, and if it is false, at a place
+        with ``state``."""
+        constant = _constant(condition)
+        if constant is not None:
+            return (state, None) if constant else (None, state)
+        implied = self.implications.get(condition)
+        if implied is None:
+            return state, state
+        return _with(state, self._kept(implied.if_true, implied)), _with(state, self._kept(implied.if_false, implied))
+
+    def _kept(self, names: _State, implied: _Implication) -> _State:
+        """Return those of ``names`` that have not been deleted since the bool of ``implied`` was computed."""
+        if names is None:
+            return None
+        return frozenset(name for name in names if self.deleted.get(name, -1) <= implied.time)
 
     def _loop(self, node: Node, state: frozenset[str]) -> _State:
         body, condition = node.blocks

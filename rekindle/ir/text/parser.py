@@ -396,6 +396,8 @@ class _GraphReader:
         if name in self._defined:
             raise ParseError(f"%{name} is defined twice.", token.range)
         is_number = _is_number(name)
+        if not is_number and name.replace(" ", "").isdigit():
+            raise ParseError(f"%{name} cannot name a value: digits are the names of values without one.", token.range)
         graph = self._graph
         graph._next_unique = int(name) if is_number else self._next_unique
         value = node.add_output(type)

@@ -22,6 +22,7 @@ import torch
 from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.node import as_value_name
 from rekindle.ir.types import ANY, BOOL, NONE, AnyType, ClassType, NumberType, TensorType, Type, UnionType, without_none
 from rekindle.ops.python.tensor_classes import PARAMETER
 from rekindle.passes.pass_manager import run_nested
@@ -96,7 +97,7 @@ def _path(value: Value) -> str:
     while value.node.kind == "prim::GetAttr":
         names.append(value.node.get_string("name"))
         value = value.node.input
-    return ".".join((value.base_name or "self", *reversed(names)))
+    return as_value_name(".".join((value.base_name or "self", *reversed(names))))
 
 
 def can_be_constant(value: Any) -> bool:

@@ -300,6 +300,7 @@ class _Freezer:
             made = GraphFunction(
                 f"{type.name}.{old.basename}",
                 docstring=old.docstring,
+                left_out=old.left_out,
                 is_from_archive=old.is_from_archive,
                 result_in_python=old.result_in_python,
                 takes_tensors_as_numbers=old.takes_tensors_as_numbers,

@@ -105,6 +105,7 @@ class _Changed:
         made = GraphFunction(
             f"{self.type.name}.{record.basename}",
             docstring=record.docstring,
+            left_out=record.left_out,
             is_from_archive=record.is_from_archive,
             result_in_python=record.result_in_python,
             takes_tensors_as_numbers=record.takes_tensors_as_numbers,

@@ -12,6 +12,7 @@ import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MutableSet, Sequence
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 from weakref import ref
 
@@ -76,7 +77,7 @@ def binder_of(record: GraphFunction) -> Binder:
         by_origin = DROP_IN_RULES if record.takes_tensors_as_numbers else PYTHON_RULES
         rules = TORCHSCRIPT_RULES if record.is_from_archive else by_origin
         writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
-        found = record.binder = Binder(schema, rules, writes_to, record.result_in_python)
+        found = record.binder = Binder(schema, rules, writes_to, record.result_in_python, record.left_out)
     return found
 
 
@@ -104,11 +105,14 @@ class Binder:
         numbers: NumberRules = PYTHON_RULES,
         writes_to: Callable[[int], bool] | None = None,
         result_in_python: Callable[[Type], Type] | None = None,
+        left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.schema = schema
         self._writes_to = writes_to
         """Whether the function may write to an argument, by its index. If so, it takes no converted copy."""
         self._converters = [_converter_of(argument, numbers) for argument in schema.arguments]
+        self._left_out = left_out
+        """The parameters ``*args`` and ``**kwargs`` that the schema does not have, with their place, by their stars."""
         self._copies_defaults = numbers is TORCHSCRIPT_RULES
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
         if result_in_python is not None:
@@ -208,11 +212,12 @@ class Binder:
         if len(args) > len(positional):
             hidden = self._hidden
             takes, given = len(positional) - hidden, len(args) - hidden
-            raise self._error(f"takes {_count(takes, 'positional argument')}, but {given} {_were(given)} given")
+            problem = f"takes {_count(takes, 'positional argument')}, but {given} {_were(given)} given"
+            raise self._error(problem, "*")
         for name in kwargs:
             index = self.schema.argument_index(name)
             if index is None:
-                raise self._error(f"has no parameter '{name}'")
+                raise self._error(f"has no parameter '{name}'", "**")
             if index < len(args):
                 raise self._error(f"got its argument '{name}' twice: by position and by name")
         values = list(args)
@@ -262,8 +267,12 @@ class Binder:
             text += "\nHint: a parameter without an annotation takes a Tensor; annotate it to take another type"
         return text
 
-    def _error(self, problem: str) -> ArgumentError:
-        return ArgumentError(self._text(problem))
+    def _error(self, problem: str, stars: str = "") -> ArgumentError:
+        """Return the error of a call. ``stars`` are those of the parameter that would take the argument in Python, if
+        there were one."""
+        left_out = self._left_out.get(stars)
+        hint = f"\nHint: {left_out} is empty in a compiled method: declare a parameter instead" if left_out else ""
+        return ArgumentError(self._text(problem) + hint)
 
     def _text(self, problem: str) -> str:
         return f"{self.schema.name.rsplit('.', 1)[-1]}() {problem}\nSignature: {signature(self.schema)}"

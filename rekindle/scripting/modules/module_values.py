@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -165,8 +166,22 @@ def _record(
             compile_method(concrete, record, function, declaration)
 
         found = methods[name] = GraphFunction(
-            f"{concrete.type.name}.{name}", function_creator=define, docstring=function.__doc__, is_from_class=True
+            f"{concrete.type.name}.{name}",
+            function_creator=define,
+            docstring=function.__doc__,
+            is_from_class=True,
+            left_out=_variadic(function),
         )
+    return found
+
+
+def _variadic(function: FunctionType) -> dict[str, str]:
+    """Return ``*args`` and ``**kwargs`` of a function as its source spells them, each with its place, by the stars."""
+    code, found = function.__code__, {}
+    names = iter(code.co_varnames[code.co_argcount + code.co_kwonlyargcount :])
+    for flag, stars in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
+        if code.co_flags & flag:
+            found[stars] = f"'{stars}{next(names)}' ({code.co_filename}:{code.co_firstlineno})"
     return found
 
 
