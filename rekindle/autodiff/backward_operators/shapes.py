@@ -81,7 +81,8 @@ def diag_back(grad: Tensor, size: Sizes, diagonal: int) -> Tensor:
 
 @implements("autodiff::pad_back(Tensor grad, int[] size, int[] pad, str mode) -> Tensor")
 def pad_back(grad: Tensor, size: Sizes, pad: Sizes, mode: str) -> Tensor:
-    """Return the gradient of what was padded, which has ``size``: each element goes back to the one that it was copied from."""
+    """Return the gradient of the tensor that was padded, which has ``size``: each element goes back to the one that it
+    was copied from."""
     if mode == "constant":
         return torch.constant_pad_nd(grad, negated(pad))
     rank = len(pad) // 2

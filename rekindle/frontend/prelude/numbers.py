@@ -246,7 +246,7 @@ def number_as_float(x: number) -> float:
     return float(x)
 
 
-def number_as_bool(x: number) -> bool:
+def truth_of_number(x: number) -> bool:
     if isinstance(x, int):
         return x != 0
     if isinstance(x, float):

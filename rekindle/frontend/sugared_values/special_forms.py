@@ -179,7 +179,7 @@ class Cast(BuiltinFunction):
             if value.type.is_subtype_of(self.type):
                 return SimpleValue(value)
             if self.type == BOOL and value.type == NUMBER and call.graph.none_checks is not None:
-                return SimpleValue(call.graph.none_checks.number_as(value, BOOL, call.range))
+                return SimpleValue(call.graph.none_checks.truth_of_number(value, call.range))
             if self.type == BOOL and isinstance(value.type, IntType) and value.type.python_name:
                 return SimpleValue(call.graph.insert_constant(True, range=call.range))  # the number of uint8 is 0
             if self.type == BOOL and isinstance(value.type, TupleType):
