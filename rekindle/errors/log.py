@@ -1,4 +1,8 @@
-"""The compiler's log: what passes do, on Python's ``logging``, under loggers named after the package's modules."""
+"""The compiler's log: what passes do, on Python's ``logging``, under loggers named after the package's modules.
+
+The logger ``rekindle`` has the level WARNING unless the program has set one. The level of the root logger, which
+``logging.basicConfig(level=logging.INFO)`` sets, therefore does not print the graph after each pass.
+"""
 
 from __future__ import annotations
 
@@ -14,3 +18,6 @@ GRAPH_DEBUG: Final = logging.DEBUG
 
 for _level, _name in ((GRAPH_UPDATE, "GRAPH_UPDATE"),):
     logging.addLevelName(_level, _name)
+
+if logging.getLogger("rekindle").level == logging.NOTSET:
+    logging.getLogger("rekindle").setLevel(logging.WARNING)

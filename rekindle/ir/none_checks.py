@@ -47,6 +47,9 @@ class NoneChecks(Protocol):
         """Convert a list of Tensors and numbers to a list of Tensors: insert a check that raises TypeError for a
         number."""
 
+    def truth_of_number(self, value: Value, range: SourceRange) -> Value:
+        """Insert the truth of a number whose type is known only at run time."""
+
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
         """Insert a conversion of a number to ``type``: int, float or complex. It raises TypeError if Python would not
         accept the number as one, such as a float as an int."""

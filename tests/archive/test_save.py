@@ -587,3 +587,17 @@ def test_no_warning_of_what_torch_jit_reads() -> None:
         warnings.simplefilter("error", ArchiveWarning)
         content = rekindle.script(plain).save_to_buffer()
     assert torch.jit.load(io.BytesIO(content))(2.25, 3) == plain(2.25, 3)
+
+
+def test_the_truth_of_an_item_in_torch():
+    def is_all(x: torch.Tensor) -> bool:
+        assert x.item() or not x.item()
+        return True if x.item() else False
+
+    function = rekindle.script(is_all)
+    stored = io.BytesIO()
+    rekindle.save(function, stored)
+    loaded = [function, *(load(io.BytesIO(stored.getvalue())) for load in (rekindle.load, torch.jit.load))]
+    for given in (True, False, 2, 0, 0.5, 0.0, -0.0, float("nan"), 2.0**-1070, 1j, 0j):
+        x = torch.tensor(given, dtype=torch.float64 if isinstance(given, float) else None)
+        assert [each(x) for each in loaded] == [bool(given)] * 3

@@ -123,3 +123,42 @@ def test_same_losses_and_parameters(
         torch.testing.assert_close(
             state[name], value, rtol=1e-6, atol=1e-7, msg=lambda text, name=name: f"{name}: {text}"
         )
+
+
+def _negated_where_negative(p: Tensor, q: Tensor) -> Tensor:
+    c = p[..., 3] * q[..., 3]
+    r = q.clone()
+    r[c < 0] = -r[c < 0]
+    c = c.unsqueeze(-1)
+    return torch.sin(c) / (c * c) * r[..., 0:1]
+
+
+def _padded(p: Tensor, q: Tensor) -> Tensor:
+    r = q.clone()
+    h = torch.sin(F.pad(r, [1, 1])) + F.pad(r, [2, -1]).sum() * torch.cos(p.sum())
+    r[:, :1] = 2.0
+    return h.sum() * r
+
+
+def _put(p: Tensor, q: Tensor) -> Tensor:
+    x = torch.zeros(2, 1, 3, 4)
+    row = torch.sin(q) * p
+    x[0] = row
+    x[1, :, 1:] = row[:, 1:]
+    h = torch.sin(x) * torch.cos(p.sum())
+    row[:, :1] = p
+    return h.sum() * row
+
+
+@pytest.mark.parametrize("function", [_negated_where_negative, _padded, _put])
+def test_a_write_to_a_tensor_of_which_a_derivative_needs_the_size_alone(function: Callable[..., Tensor]) -> None:
+    compiled = rekindle.script(function)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        values = torch.randn(4), torch.randn(1, 3, 4)
+        gradients = []
+        for each in (function, compiled):
+            given = [value.clone().requires_grad_() for value in values]
+            each(*given).sum().backward()
+            gradients.append([value.grad for value in given])
+        torch.testing.assert_close(gradients[1], gradients[0])

@@ -113,6 +113,18 @@ def test_names_of_no_pass_are_told_at_the_end(tmp_path: Path) -> None:
     ) in errors
 
 
+def test_the_level_of_the_root_logger_prints_no_graphs() -> None:
+    program = (
+        "import logging\nlogging.basicConfig(level=logging.DEBUG)\nimport rekindle\n"
+        "from rekindle.errors.log import GRAPH_DUMP\n"
+        "log = logging.getLogger('rekindle.passes.inlining')\n"
+        "print(log.isEnabledFor(GRAPH_DUMP), log.isEnabledFor(logging.WARNING))\n"
+        "log.setLevel(GRAPH_DUMP)\nprint(log.isEnabledFor(GRAPH_DUMP))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.split() == ["False", "True", "True"]
+
+
 def test_limits_hold(tmp_path: Path) -> None:
     output, errors = run(tmp_path, PYTORCH_JIT_OPT_LIMIT="partial_evaluation=1:inlining=0")
     assert errors == ""

@@ -30,10 +30,10 @@ def narrow_back(grad: Tensor, size: Sizes, dim: int, start: int, length: int) ->
 Indices = Sequence["Tensor | None"]
 
 
-@implements("autodiff::index_back(Tensor grad, Tensor self, Tensor?[] indices) -> Tensor")
-def index_back(grad: Tensor, self: Tensor, indices: Indices) -> Tensor:
-    """Return the gradient of ``self[indices]``."""
-    found: Tensor = torch.ops.aten.index_put(torch.zeros_like(self), list(indices), grad, True)
+@implements("autodiff::index_back(Tensor grad, int[] size, Tensor?[] indices) -> Tensor")
+def index_back(grad: Tensor, size: Sizes, indices: Indices) -> Tensor:
+    """Return the gradient of a tensor that was indexed, which has ``size``: zeros but at ``indices``."""
+    found: Tensor = torch.ops.aten.index_put(grad.new_zeros(size), list(indices), grad, True)
     return found
 
 

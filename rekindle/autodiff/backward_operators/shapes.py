@@ -79,18 +79,19 @@ def diag_back(grad: Tensor, size: Sizes, diagonal: int) -> Tensor:
     return grad.diagonal(diagonal) if len(size) == 1 else diagonal_back(grad, size, diagonal, 0, 1)
 
 
-@implements("autodiff::pad_back(Tensor grad, Tensor self, int[] pad, str mode) -> Tensor")
-def pad_back(grad: Tensor, self: Tensor, pad: Sizes, mode: str) -> Tensor:
-    """Return the gradient of a padding: each element goes back to the one that it was copied from."""
+@implements("autodiff::pad_back(Tensor grad, int[] size, int[] pad, str mode) -> Tensor")
+def pad_back(grad: Tensor, size: Sizes, pad: Sizes, mode: str) -> Tensor:
+    """Return the gradient of the tensor that was padded, which has ``size``: each element goes back to the one that it
+    was copied from."""
     if mode == "constant":
         return torch.constant_pad_nd(grad, negated(pad))
     rank = len(pad) // 2
-    places = self.shape[self.dim() - rank :]
+    places = list(size[len(size) - rank :])
     count = math.prod(places)
-    numbers = torch.arange(count, dtype=torch.float64, device=self.device).reshape(1, 1, *places)
+    numbers = torch.arange(count, dtype=torch.float64, device=grad.device).reshape(1, 1, *places)
     index = torch.nn.functional.pad(numbers, list(pad), mode).reshape(-1).long()
     rows = grad.reshape(-1, index.numel())
-    return rows.new_zeros(rows.shape[0], count).index_add(1, index, rows).reshape(self.shape)
+    return rows.new_zeros(rows.shape[0], count).index_add(1, index, rows).reshape(size)
 
 
 @implements("autodiff::meshgrid_back(Tensor?[] gradients, Tensor[] tensors, str indexing) -> Tensor[]")

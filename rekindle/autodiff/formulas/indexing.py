@@ -15,7 +15,7 @@ backward narrow(grad, self, dim, start, length) -> self:
     return own.narrow_back(grad, self.size(), dim, start, length)
 
 backward index.Tensor(grad, self, indices) -> self:
-    return own.index_back(grad, self, indices)
+    return own.index_back(grad, self.size(), indices)
 
 backward index_put(grad, indices, values, accumulate) -> self, values:
     kept = grad if accumulate else own.put_zero(grad, indices)
@@ -68,16 +68,17 @@ backward put(grad, self, index, source, accumulate) -> self, source:
     kept = grad if accumulate else grad.put(index, torch.zeros_like(source))
     return kept, grad.take(index).reshape(source.size())
 
-backward select_scatter(grad, src, dim, index) -> self, src:
-    return torch.select_scatter(grad, torch.zeros_like(src), dim, index), grad.select(dim, index)
+backward select_scatter(grad, dim, index) -> self, src:
+    written = grad.select(dim, index)
+    return torch.select_scatter(grad, torch.zeros_like(written), dim, index), written
 
-backward slice_scatter(grad, src, dim, start, end, step) -> self, src:
-    kept = torch.slice_scatter(grad, torch.zeros_like(src), dim, start, end, step)
-    return kept, torch.slice(grad, dim, start, end, step)
+backward slice_scatter(grad, dim, start, end, step) -> self, src:
+    written = torch.slice(grad, dim, start, end, step)
+    return torch.slice_scatter(grad, torch.zeros_like(written), dim, start, end, step), written
 
-backward diagonal_scatter(grad, src, offset, dim1, dim2) -> self, src:
-    kept = torch.diagonal_scatter(grad, torch.zeros_like(src), offset, dim1, dim2)
-    return kept, grad.diagonal(offset, dim1, dim2)
+backward diagonal_scatter(grad, offset, dim1, dim2) -> self, src:
+    written = grad.diagonal(offset, dim1, dim2)
+    return torch.diagonal_scatter(grad, torch.zeros_like(written), offset, dim1, dim2), written
 
 backward embedding(grad, weight, indices, padding_idx, scale_grad_by_freq, sparse) -> weight:
     return torch.embedding_backward(grad, indices, weight.size(0), padding_idx, scale_grad_by_freq, sparse)

@@ -101,7 +101,7 @@ backward diag(grad, self, diagonal) -> self:
     return own.diag_back(grad, self.size(), diagonal)
 
 backward pad(grad, self, pad, mode) -> self:
-    return own.pad_back(grad, self, pad, mode)
+    return own.pad_back(grad, self.size(), pad, mode)
 
 backward meshgrid(grads, tensors) -> tensors:
     return own.meshgrid_back(grads, tensors, "ij")

@@ -131,6 +131,10 @@ class NoneCheckInserter:
             graph.insert_node(graph.create("prim::RaiseException", said, outputs=0, range=range))
         node.add_block()
 
+    def truth_of_number(self, value: Value, range: SourceRange) -> Value:
+        truth = library_function("truth_of_number")
+        return truth.call_with(range, self.graph, [SimpleValue(value)], {}).as_value(range, self.graph)
+
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
         graph = self.graph
         if isinstance(type, UnionType):

@@ -13,6 +13,7 @@ from rekindle.frontend.prelude.primitives import (
     norm,
     number,
     phase,
+    scalar_tensor,
     unchecked_cast,
 )
 
@@ -243,6 +244,14 @@ def number_as_float(x: number) -> float:
     if isinstance(x, complex):
         raise TypeError(f"expected a float, got {x!r}")
     return float(x)
+
+
+def truth_of_number(x: number) -> bool:
+    if isinstance(x, int):
+        return x != 0
+    if isinstance(x, float):
+        return x != 0.0
+    return bool(scalar_tensor(x, dtype=10))  # of a complex, and in torch.jit also of a bool, which is no int there
 
 
 def number_as_real(x: number) -> number:

@@ -47,6 +47,10 @@ def put_indexed(x: Tensor, indices: list[Tensor | None], values: Tensor) -> Tens
     """Run ``x[indices] = values``; return ``x``."""
 
 
+def scalar_tensor(x: number, dtype: int) -> Tensor:
+    """Return a Tensor without dimensions that holds ``x``; 10 is the dtype ``complex128``."""
+
+
 def int_of_tensor(x: Tensor) -> int:
     """Return the int that a Tensor without dimensions holds."""
 

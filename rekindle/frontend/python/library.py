@@ -42,6 +42,7 @@ _OPERATORS: Final = {
     "nextafter": "python::nextafter",
     "exact_sum": "python::fsum",
     "float_power": "aten::pow",
+    "scalar_tensor": "aten::scalar_tensor",
     "int_of_tensor": "aten::IntImplicit",
     "indexed": "aten::index",
     "put_indexed": "aten::index_put_",

@@ -22,6 +22,7 @@ from rekindle.ir.types import (
     COMPLEX,
     FLOAT,
     INT,
+    NUMBER,
     STRING,
     ClassType,
     DictType,
@@ -177,6 +178,8 @@ class Cast(BuiltinFunction):
             value = call.args[0].materialize(call.graph)
             if value.type.is_subtype_of(self.type):
                 return SimpleValue(value)
+            if self.type == BOOL and value.type == NUMBER and call.graph.none_checks is not None:
+                return SimpleValue(call.graph.none_checks.truth_of_number(value, call.range))
             if self.type == BOOL and isinstance(value.type, IntType) and value.type.python_name:
                 return SimpleValue(call.graph.insert_constant(True, range=call.range))  # the number of uint8 is 0
             if self.type == BOOL and isinstance(value.type, TupleType):

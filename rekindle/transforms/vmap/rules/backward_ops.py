@@ -164,18 +164,18 @@ batch own.diag_back(grad, size, diagonal):
         return torch.diagonal(grad, diagonal, 1, 2)
     return torch.diagonal_backward(grad, [batch_size] + size, diagonal, 1, 2)
 
-batch own.pad_back(grad, self, pad, mode):
+batch own.pad_back(grad, size, pad, mode):
     if mode == "constant":
         return torch.constant_pad_nd(grad, [-number for number in pad])
-    places = torch.slice(torch.size(self), self.dim() - len(pad) // 2)
+    places = torch.slice(size, len(size) - len(pad) // 2)
     count = 1
-    for size in places:
-        count = count * size
-    numbers = torch.reshape(torch.arange(count, dtype=7, device=self.device), [1, 1] + places)
+    for extent in places:
+        count = count * extent
+    numbers = torch.reshape(torch.arange(count, dtype=7, device=grad.device), [1, 1] + places)
     index = torch.to(torch.reshape(torch.pad(numbers, pad, mode), [-1]), 4)
     rows = torch.reshape(grad, [-1, torch.size(index, 0)])
     zeros = torch.new_zeros(rows, [torch.size(rows, 0), count])
-    return torch.reshape(torch.index_add(zeros, 1, index, rows), torch.size(self))
+    return torch.reshape(torch.index_add(zeros, 1, index, rows), [batch_size] + size)
 
 batch unfold_backward(grad_in, input_sizes, dim, size, step):
     return torch.unfold_backward(grad_in, [batch_size] + input_sizes, example_dim(dim, input_sizes), size, step)
@@ -189,9 +189,8 @@ batch own.narrow_back(grad, size, dim, start, length):
     first = start if start >= 0 else start + size[dim]
     return torch.slice_backward(grad, [batch_size] + size, example_dim(dim, size), first, first + length, 1)
 
-batch own.index_back(grad, self, batched_self, indices, batched_indices):
-    sizes = inner_sizes(self) if batched_self else torch.size(self)
-    zeros = torch.new_zeros(grad, [batch_size] + sizes)
+batch own.index_back(grad, size, indices, batched_indices):
+    zeros = torch.new_zeros(grad, [batch_size] + size)
     return put_at(zeros, indices, batched_indices, grad, True, batch_size)
 
 batch own.put_zero(grad, indices, batched_indices):
