@@ -19,7 +19,7 @@ from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.engine import disk_cache, generator_state
 from rekindle.codegen.llvm.target import host_target
 
-_REVISION: Final = 4
+_REVISION: Final = 5
 """Part of the key of choices on disk: increment it when the code of a candidate changes and its name does not."""
 _ROUNDS: Final = 3
 """Number of measurement rounds of the candidates."""
