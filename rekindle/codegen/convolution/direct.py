@@ -32,7 +32,7 @@ _MAX_SIZES: Final = 256
 """The maximum number of image sizes whose call data is cached."""
 _MAX_LAUNCHED_PARTS: Final = 64
 """Maximum number of parts of a native call, whose words are all on the stack."""
-_UNROLLS: Final = (4, 7)
+_UNROLLS: Final = (4, 7, 3)
 """Numbers of steps in an iteration of the loop over channels. The first that divides a chunk is taken."""
 _FETCHED: Final = (1, 2, 4, 8)
 """Numbers of cache lines that an iteration may prefetch. The first that covers its share of the weights is taken."""

@@ -88,9 +88,13 @@ def test_it_is_the_convolution(case: tuple[Tensor, Tensor, Tensor | None, Geomet
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("geometry", [Geometry((2, 2), (1, 1), (1, 1), 1), Geometry((1, 3), (0, 2), (2, 1), 1)])
-def test_images_of_few_channels_are_read_as_they_are(channels: int, geometry: Geometry) -> None:
+@pytest.mark.parametrize("kernel", [(3, 5), (5, 3), (2, 7)])
+def test_images_of_few_channels_are_read_as_they_are(
+    channels: int, geometry: Geometry, kernel: tuple[int, int]
+) -> None:
+    """Rows of three and seven numbers are computed without a loop, if the kernel has no dilation along them."""
     generator = torch.Generator().manual_seed(channels)
-    weight, bias = torch.randn(21, channels, 3, 5, generator=generator), torch.randn(21, generator=generator)
+    weight, bias = torch.randn(21, channels, *kernel, generator=generator), torch.randn(21, generator=generator)
     convolution = DirectConvolution(weight, bias, geometry, ACTIVATIONS["none"])
     image = torch.randn(3, channels, 13, 17, generator=generator)
     others = [image.contiguous(memory_format=LAST), image.transpose(2, 3).contiguous().transpose(2, 3), image[::2]]
