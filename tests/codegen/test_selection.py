@@ -54,7 +54,7 @@ def test_the_fastest_is_chosen(candidates: list[Candidate]) -> None:
 
 
 def test_page_faults_of_one_measured_call_do_not_decide() -> None:
-    calls = []
+    calls: list[int] = []
 
     def slower_at_first(input: Tensor) -> Tensor | None:
         calls.append(len(calls))
