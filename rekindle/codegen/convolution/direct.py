@@ -255,9 +255,9 @@ class DirectConvolution:
         unroll = self._unroll(planar) if chains == 1 else 1
         packed = self._packed_weights(planar)
         parts = [self._part(packed, number, image, positions, tiles, planar, chains) for number in range(len(packed))]
-        fetched = 1
-        if chains == 1 and self._kind != "depthwise":
-            fetched = _fetched_lines(parts[0].words[DirectWord.AHEAD_STEP] * unroll)
+        fetched, words = 1, parts[0].words
+        if chains == 1 and self._kind != "depthwise" and words[DirectWord.BAND] == tiles:
+            fetched = _fetched_lines(words[DirectWord.AHEAD_STEP] * unroll)  # with bands, weights stay in the cache
         function = _function(Form(self._kind, rows, self.storage, chains, unroll, fetched), self.target)
         if function is None:
             return None
