@@ -326,7 +326,7 @@ class _Lowering:
         conditions = set()
         for index, (name, argument) in enumerate(zip(names, arguments, strict=True)):
             if isinstance(argument, Tensor):
-                laid_out.append(argument.layout)
+                laid_out.insert(0 if name == rule.laid_out_as else len(laid_out), argument.layout)
                 if name in rule.conditions:
                     conditions.add(index)
                 else:

@@ -1,14 +1,14 @@
 """Executor of ``prim::NativeRegion``: machine code, and an execution plan of its graph as the fallback.
 
 Compiling a region takes some 20 ms, which a loop over the three sizes of a tensor never saves. So loops that are not
-nested and have a trip count are run by the plan until that has taken :data:`PATIENCE` seconds. Other regions are
-compiled in the first call.
+nested and have a trip count are run by the plan, until that has taken :data:`PATIENCE` seconds or trip counts show that
+the next call would take longer. Other regions are compiled in the first call.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -25,13 +25,17 @@ from rekindle.codegen.native.string_runtime_ir import strings_text
 from rekindle.codegen.native.wrapper import ENTRY, entry_text
 from rekindle.codegen.native.writer import kinds_of
 from rekindle.ir.control_flow import LoopView
-from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
+from rekindle.ir.types import INT
 from rekindle.ops.registration.declare import implements_for_node
 
 PATIENCE = 0.002
 """Seconds that the plan may spend on a simple loop before it is compiled."""
+
+SECONDS_PER_NODE = 1e-8
+"""Seconds that a plan takes for a node in the body of a loop, at the least."""
 
 _NAME = "native region"
 
@@ -71,7 +75,7 @@ class NativeRegion(PatchableOperation):
     def __call__(self, *inputs: Any) -> Any:
         if self._run is not None:
             return self._run(*inputs)
-        if self._patience > 0:
+        if self._patience > 0 and expected_seconds(self.graph, inputs) <= self._patience:
             if self._plan is None:
                 self._plan = callable_of(self.graph, _NAME)
             started = time.perf_counter()
@@ -105,3 +109,36 @@ def _is_simple(node: Node) -> bool:
         return all(_is_simple(inner) for block in node.blocks for inner in block.nodes)
     loop = LoopView(node)
     return not loop.is_endless and not any(has_loop(inner) for inner in loop.body.nodes)
+
+
+def expected_seconds(graph: Graph, inputs: Sequence[Any]) -> float:
+    """Return how long a plan of ``graph``, whose loops are not nested, takes for ``inputs`` at the least, by the trip
+    counts of its loops. A loop counts only if its trip count can be computed before any loop runs."""
+    known = dict(zip(graph.inputs, inputs, strict=True))
+    found = 0
+    for node in graph.all_nodes():
+        if node.kind == "prim::Loop":
+            trips = _evaluated(LoopView(node).trip_count, known)
+            if isinstance(trips, int):
+                found += max(trips, 0) * sum(1 for _ in node.inner_nodes())
+    return found * SECONDS_PER_NODE
+
+
+def _evaluated(value: Value, known: dict[Value, Any]) -> Any:
+    """Return what ``value`` is, if it is in ``known``, is constant, or is computed from such values by operators on
+    numbers and ``len``; return None otherwise."""
+    if value in known:
+        return known[value]
+    node = value.node
+    if node.kind == "prim::Constant":
+        return value.to_python()
+    is_computed = value.type == INT and len(node.outputs) == 1 and not node.blocks and node.inputs
+    if not is_computed or not all(each.type == INT or node.kind == "aten::len" for each in node.inputs):
+        return None
+    inputs = [_evaluated(each, known) for each in node.inputs]
+    if node.operator is None or None in inputs:
+        return None
+    try:
+        return node.operator.operation_of(node)(*inputs)
+    except (ArithmeticError, ValueError, RuntimeError):
+        return None  # the plan raises it

@@ -5,6 +5,7 @@ A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, 
 """
 
 from rekindle.codegen.operators import (
+    activation_gradients as activation_gradients,
     activations as activations,
     arithmetic as arithmetic,
     casts as casts,

@@ -40,9 +40,9 @@ def silu(b: Builder, self: E) -> E:
     return b.div(self, b.add(b.like(1.0, self), b.call("exp", b.neg(self))))
 
 
-_HALF_ROOT: Final = math.sqrt(0.5)
-_BETA: Final = math.sqrt(2.0 / math.pi)
-_KAPPA: Final = 0.044715
+HALF_ROOT: Final = math.sqrt(0.5)
+GELU_BETA: Final = math.sqrt(2.0 / math.pi)
+GELU_KAPPA: Final = 0.044715
 
 
 @elementwise("gelu", constants="approximate")
@@ -51,9 +51,9 @@ def gelu(b: Builder, self: E, approximate: str) -> E:
     half, one = b.like(0.5, self), b.like(1.0, self)
     if approximate == "tanh":
         cube = b.mul(b.mul(self, self), self)
-        inner = b.mul(b.like(_BETA, self), b.add(self, b.mul(b.like(_KAPPA, self), cube)))
+        inner = b.mul(b.like(GELU_BETA, self), b.add(self, b.mul(b.like(GELU_KAPPA, self), cube)))
         return b.mul(b.mul(half, self), b.add(one, b.call("tanh", inner)))
-    share = b.add(one, b.call("erf", b.mul(self, b.like(_HALF_ROOT, self))))
+    share = b.add(one, b.call("erf", b.mul(self, b.like(HALF_ROOT, self))))
     return b.mul(b.mul(self, half), share)
 
 
@@ -126,23 +126,3 @@ def log_sigmoid(b: Builder, self: E) -> E:
 @elementwise("threshold")
 def threshold(b: Builder, self: E, threshold: E, value: E) -> E:
     return b.select(b.compare("le", self, threshold), value, self)
-
-
-# ----------------------------------------------------------------------------------------------------------- gradients
-
-
-@elementwise("threshold_backward")
-def threshold_backward(b: Builder, grad_output: E, self: E, threshold: E) -> E:
-    return b.select(b.compare("le", self, threshold), b.like(0, grad_output), grad_output)
-
-
-@elementwise("sigmoid_backward")
-def sigmoid_backward(b: Builder, grad_output: E, output: E) -> E:
-    _float(output)
-    return b.mul(b.mul(grad_output, b.sub(b.like(1.0, output), output)), output)
-
-
-@elementwise("tanh_backward")
-def tanh_backward(b: Builder, grad_output: E, output: E) -> E:
-    _float(output)
-    return b.mul(grad_output, b.sub(b.like(1.0, output), b.mul(output, output)))

@@ -61,6 +61,8 @@ class PointwiseOp:
     """Whether the result is contiguous however the operands lie in memory."""
     optional: frozenset[str] = frozenset()
     """Operands that may be None in some calls, which run operator by operator."""
+    laid_out_as: str = ""
+    """The operand whose strides come first where the strides of the result are chosen, if it is not the first one."""
 
 
 RULES: Final[dict[str, PointwiseOp]] = {}
@@ -88,13 +90,24 @@ def elementwise(
     channels: str = "",
     one_dtype: bool = False,
     is_contiguous: bool = False,
+    laid_out_as: str = "",
 ) -> Callable[[Build], Build]:
     """Register the decorated function for operators, named without ``aten::``; see :class:`PointwiseOp`. Names of
     parameters are in one string, separated by spaces."""
 
     def decorate(build: Build) -> Build:
         named = (names(wrapped), names(promoting), names(conditions), names(constants))
-        rule = PointwiseOp(build, result, *named, may_be_self, names(channels), refuses_bool, one_dtype, is_contiguous)
+        rule = PointwiseOp(
+            build,
+            result,
+            *named,
+            may_be_self,
+            names(channels),
+            refuses_bool,
+            one_dtype,
+            is_contiguous,
+            laid_out_as=laid_out_as,
+        )
         for operator in operators:
             RULES[f"aten::{operator}"] = rule
         return build

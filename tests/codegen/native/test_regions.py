@@ -482,6 +482,7 @@ def test_text_of_a_region(golden):
 
 def test_simple_loops_are_compiled_when_they_have_taken_some_time(monkeypatch):
     monkeypatch.setattr(region_executor, "PATIENCE", 1e-9)
+    monkeypatch.setattr(region_executor, "SECONDS_PER_NODE", 0.0)
 
     def triangle(n: int) -> int:
         total = 0
@@ -497,6 +498,52 @@ def test_simple_loops_are_compiled_when_they_have_taken_some_time(monkeypatch):
     both = compiled(collatz)
     assert both.native(5) == 7
     assert left == []
+
+
+def test_simple_loops_with_many_iterations_are_compiled_in_the_first_call(monkeypatch):
+    monkeypatch.setattr(region_executor, "PATIENCE", 1e-3)
+
+    def triangle(n: int) -> int:
+        total = 0
+        for i in range(n):
+            total += i
+        return total
+
+    def every_third(xs: List[int], n: int) -> int:
+        total = 0
+        for i in range(2, len(xs) - n // 7, 3):
+            total += xs[i]
+        return total
+
+    left = left_to_the_plan(monkeypatch)
+    assert compiled(triangle).native(10**6) == 499_999_500_000
+    assert compiled(every_third).native(list(range(10**6)), 7) == sum(range(2, 10**6 - 1, 3))
+    assert left == []
+    assert compiled(triangle).native(4) == 6
+    assert left == [(4,)]
+
+
+def test_how_long_a_plan_of_a_region_takes_follows_from_its_trip_counts():
+    region = parse_graph(
+        """
+        graph(%n : int, %m : int):
+          %true : bool = prim::Constant[value=1]()
+          %zero : int = prim::Constant[value=0]()
+          %trips : int = aten::floordiv(%n, %m)
+          %first : int = prim::Loop(%trips, %true, %zero)
+            block0(%i : int, %total : int):
+              %sum : int = aten::add(%total, %i)
+              -> (%true, %sum)
+          %second : int = prim::Loop(%first, %true, %zero)
+            block0(%j : int, %count : int):
+              %next : int = aten::add(%count, %j)
+              -> (%true, %next)
+          return (%second)
+        """
+    )
+    assert region_executor.expected_seconds(region, (10**9, 10)) == 10**8 * region_executor.SECONDS_PER_NODE
+    assert region_executor.expected_seconds(region, (-5, 1)) == 0
+    assert region_executor.expected_seconds(region, (5, 0)) == 0  # the plan raises ZeroDivisionError
 
 
 @contextmanager
