@@ -19,12 +19,15 @@ from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.engine import disk_cache, generator_state
 from rekindle.codegen.llvm.target import host_target
 
-_REVISION: Final = 4
+_REVISION: Final = 5
 """Part of the key of choices on disk: increment it when the code of a candidate changes and its name does not."""
 _ROUNDS: Final = 3
 """Number of measurement rounds of the candidates."""
 _MEASURED_SECONDS: Final = 1e-4
 """The least time that a candidate is measured for in a round."""
+_FIRST_CALLS: Final = 2
+"""Minimum number of calls of a candidate in the first round: one of them may have the page faults of a large result,
+and the candidate is not measured again if it takes long."""
 _HOPELESS: Final = 2.0
 """A candidate that takes this multiple of the minimum time is not measured again."""
 _WORTH_IT: Final = 0.9
@@ -112,11 +115,13 @@ class Selection:
             if _result_or_none(candidate, arguments) is not None
         }
         if len(times) > 1:
-            for _ in range(_ROUNDS):
+            for number in range(_ROUNDS):
                 least = min(times.values())
                 for name, taken in times.items():
                     if taken <= least * _HOPELESS:
-                        times[name] = min(taken, _seconds(_call(self.candidates[name], arguments)))
+                        times[name] = min(
+                            taken, _seconds(_call(self.candidates[name], arguments), _FIRST_CALLS if number == 0 else 1)
+                        )
         best = next(iter(times), "") or list(self.candidates)[-1]
         for name, taken in times.items():
             if taken < times[best] * _WORTH_IT:
@@ -172,14 +177,14 @@ def _call(candidate: Candidate, arguments: tuple[Any, ...]) -> Callable[[], obje
     return launch
 
 
-def _seconds(call: Callable[[], object]) -> float:
-    """Return the time of the fastest of several calls, in seconds."""
+def _seconds(call: Callable[[], object], calls: int = 1) -> float:
+    """Return the time of the fastest of several calls, at least ``calls``, in seconds."""
     # CPU time excludes other processes, but covers the calling thread only.
     clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
     least, total = float("inf"), 0.0
-    while total < _MEASURED_SECONDS:
+    while total < _MEASURED_SECONDS or calls > 0:
         started = clock()
         call()
         taken = clock() - started
-        least, total = min(least, taken), total + taken
+        least, total, calls = min(least, taken), total + taken, calls - 1
     return least

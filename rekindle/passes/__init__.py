@@ -12,6 +12,7 @@ from rekindle.passes.canonicalization.unwrap_scalar_operands import UnwrapScalar
 from rekindle.passes.frozen_modules.fold_arithmetic import FoldArithmetic as FoldArithmetic
 from rekindle.passes.frozen_modules.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
 from rekindle.passes.frozen_modules.freezing import Freezing as Freezing
+from rekindle.passes.frozen_modules.lay_out_factors import LayOutFactors as LayOutFactors
 from rekindle.passes.frozen_modules.pack_weights import PackWeights as PackWeights
 from rekindle.passes.frozen_modules.remove_dropout import RemoveDropout as RemoveDropout
 from rekindle.passes.frozen_modules.round_weights import RoundWeights as RoundWeights

@@ -35,6 +35,7 @@ from rekindle.passes import (
     FoldConstantTensors,
     ForwardRankQueries,
     Inlining,
+    LayOutFactors,
     LoopInvariantMotion,
     LoopPeeling,
     LoopUnrolling,
@@ -199,6 +200,7 @@ MACHINE_SPECIFIC: tuple[Pass, ...] = (
     RemoveMutation(),
     PackWeights(),
     SelectAttention(),
+    LayOutFactors(),
     DeadCodeElimination(),
     ConstantPooling(),
 )

@@ -53,6 +53,24 @@ def test_the_fastest_is_chosen(candidates: list[Candidate]) -> None:
     assert selection.chosen == {"kind": fast}
 
 
+def test_page_faults_of_one_measured_call_do_not_decide() -> None:
+    calls: list[int] = []
+
+    def slower_at_first(input: Tensor) -> Tensor | None:
+        calls.append(len(calls))
+        return slow(input) if len(calls) == 2 else fast(input)  # the first call is not timed
+
+    def middling(input: Tensor) -> Tensor | None:
+        finish = time.thread_time() + 5e-4
+        while time.thread_time() < finish:
+            pass
+        return input + 1
+
+    selection = Selection(named(slower_at_first, middling))
+    selection.run("kind", torch.zeros(3))
+    assert selection.chosen == {"kind": slower_at_first}
+
+
 @pytest.mark.skipif(find(THREADS) is None, reason="this build of PyTorch does not export what launches call")
 def test_launches_are_timed_without_their_python_code() -> None:
     kernel = DirectConvolution(torch.eye(8)[:, :, None, None], torch.ones(8))
@@ -100,7 +118,7 @@ def test_choices_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv(SWITCH, raising=False)
     measured: list[str] = []
 
-    def seconds(call: partial[object]) -> float:
+    def seconds(call: partial[object], calls: int) -> float:
         measured.append(call.func.__name__)
         return {"slow": 2.0, "fast": 1.0}[call.func.__name__]
 

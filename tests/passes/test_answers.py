@@ -20,6 +20,7 @@ from rekindle.passes import (
     FoldConstantTensors,
     ForwardRankQueries,
     HoistFromIf,
+    LayOutFactors,
     LoopInvariantMotion,
     LoopPeeling,
     LoopUnrolling,
@@ -59,6 +60,7 @@ PASSES: tuple[Pass, ...] = (
     Parallelize(least=1),
     PackWeights(),
     SelectAttention(),
+    LayOutFactors(),
 )
 """Passes that must be right for every input, whether calls run them or not."""
 

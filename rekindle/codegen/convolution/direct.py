@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.convolution.activations import NONE, Activation
-from rekindle.codegen.convolution.direct_ir import WORDS, DirectWord, Form, chains_for, module_text
+from rekindle.codegen.convolution.direct_ir import LINE, WORDS, DirectWord, Form, chains_for, module_text
 from rekindle.codegen.convolution.launch_ir import NULL, PADDED, LaunchPart, launch_parameters
 from rekindle.codegen.convolution.padding import padded, padding_of
 from rekindle.codegen.convolution.storage import FLOAT32, WeightStorage
@@ -32,8 +32,10 @@ _MAX_SIZES: Final = 256
 """The maximum number of image sizes whose call data is cached."""
 _MAX_LAUNCHED_PARTS: Final = 64
 """Maximum number of parts of a native call, whose words are all on the stack."""
-_UNROLLS: Final = (4, 7)
+_UNROLLS: Final = (4, 7, 3)
 """Numbers of steps in an iteration of the loop over channels. The first that divides a chunk is taken."""
+_FETCHED: Final = (1, 2, 4, 8)
+"""Numbers of cache lines that an iteration may prefetch. The first that covers its share of the weights is taken."""
 _BAND: Final = 4
 """Number of tiles of a band, if an image is computed band by band."""
 _FREE_TRAFFIC: Final = 1 / 64
@@ -251,11 +253,14 @@ class DirectConvolution:
         tiles = -(-positions // rows)
         chains = self._chains(planar, rows, tiles)
         unroll = self._unroll(planar) if chains == 1 else 1
-        function = _function(Form(self._kind, rows, self.storage, chains, unroll), self.target)
-        if function is None:
-            return None
         packed = self._packed_weights(planar)
         parts = [self._part(packed, number, image, positions, tiles, planar, chains) for number in range(len(packed))]
+        fetched, words = 1, parts[0].words
+        if chains == 1 and self._kind != "depthwise" and words[DirectWord.BAND] == tiles:
+            fetched = _fetched_lines(words[DirectWord.AHEAD_STEP] * unroll)  # with bands, weights stay in the cache
+        function = _function(Form(self._kind, rows, self.storage, chains, unroll, fetched), self.target)
+        if function is None:
+            return None
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
         return Call(function, parts, sizes, strides, max(1, min(work // GRAIN, parts[0].words[DirectWord.TASKS])))
@@ -360,6 +365,12 @@ def _band(weight: Tensor, image_bytes: int, positions: int, tiles: int, blocks: 
     is_kept = image_bytes + 2 * block_bytes <= available
     is_little = reread <= positions * weight.numel() * _FREE_TRAFFIC
     return tiles if is_kept or is_little or weight.numel() * 4 > available else min(_BAND, tiles)
+
+
+def _fetched_lines(share: int) -> int:
+    """Return the number of cache lines that an iteration prefetches, whose share of the next block of weights is so
+    many bytes."""
+    return next((each for each in _FETCHED if each * LINE >= share), _FETCHED[-1])
 
 
 def tile_rows(target: Target, positions: int) -> int:

@@ -100,7 +100,9 @@ _MAX_CHAINS: Final = 4
 _DISTANCE: Final = 1024
 """How far ahead of its loads a stream is prefetched, in bytes."""
 _FETCHED: Final = 128
-"""Bytes for which a stream has one prefetch: caches load lines in pairs."""
+"""Bytes for which a stream has one prefetch: the processor itself loads what follows."""
+LINE: Final = 64
+"""Size in bytes of a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +111,23 @@ class Form:
     in ``storage``. Each element of a tile has ``chains`` independent partial sums, a power of two, which are added at
     the end of a chunk. Each has a segment of the input channels, so that weights are read as several streams. An
     iteration of the loop over channels has ``unroll`` steps, which divide the channels of a chunk; if there are
-    several, the channels of a position are adjacent, and there is one chain."""
+    several, the channels of a position are adjacent, and there is one chain. With one chain, an iteration prefetches
+    ``fetched`` cache lines of the next block of weights, each by itself: not all processors load lines in pairs."""
 
     kind: str
     rows: int
     storage: WeightStorage = FLOAT32
     chains: int = 1
     unroll: int = 1
+    fetched: int = 1
 
     @property
     def name(self) -> str:
         """The name of the function."""
         suffix = "" if self.storage is FLOAT32 else f".{self.storage.name}"
         suffix += f".{self.chains}chains" if self.chains > 1 else ""
-        return f"{self.kind}{self.rows}{suffix}" + (f".{self.unroll}steps" if self.unroll > 1 else "")
+        suffix += f".{self.unroll}steps" if self.unroll > 1 else ""
+        return f"{self.kind}{self.rows}{suffix}" + (f".{self.fetched}lines" if self.fetched > 1 else "")
 
 
 def chains_for(target: Target, rows: int, channels: int) -> int:
@@ -153,8 +158,7 @@ class _FunctionWriter(TaskWriter):
         self.storage = form.storage
         self.chains = form.chains
         self.unroll = form.unroll
-        self.fetches = True
-        """Whether the next step prefetches weights: one of an unrolled iteration does."""
+        self.fetched = form.fetched
 
     def write(self) -> None:
         self.activate()
@@ -426,8 +430,11 @@ class _FunctionWriter(TaskWriter):
             return [found[0], ahead, *found[1:]]
 
         def adjacent(state: list[str], offset: str) -> list[str]:
+            start = state[1]
             for number in range(self.unroll):
-                self.fetches = number == 0
+                for line in range(self.fetched):
+                    if line * self.unroll // self.fetched == number:
+                        self._fetch(self.at(start, str(line * LINE)), level=2)
                 state = step(state, self.calculate("add", offset, 4 * number))
             return state
 
@@ -502,8 +509,8 @@ class _FunctionWriter(TaskWriter):
             for distance in range(_DISTANCE, _DISTANCE + vectors * size, _FETCHED):
                 self._fetch(self.at(weights, str(distance)), level=3)
         elif not self.is_depthwise:
-            if self.fetches:
-                self._fetch(ahead, level=2)
+            for line in range(self.fetched if self.unroll == 1 else 0):
+                self._fetch(self.at(ahead, str(line * LINE)), level=2)
             ahead = self.at(ahead, self.words[DirectWord.AHEAD_STEP])
         factors = [
             self.storage.load(f, f.emit_value(f"getelementptr i8, ptr {weights}, i64 {vector * size}"), lanes)

@@ -117,13 +117,15 @@ class LoopControl:
         widths = sorted({copies, 1}, reverse=True) if len(loops) == 1 else [1]
         self.blocks(self.sizes[loop], widths, iterations)
 
-    def vectors(self, length: str, widest: int, body: Callable[[str, str | None, int], None]) -> None:
-        """Emit a loop over ``length`` elements by vectors: ``widest`` vectors at a time, then one, then one under a
-        mask. ``body`` takes the element, the mask, and the number of vectors."""
+    def vectors(
+        self, length: str, widest: int, body: Callable[[str, str | None, int], None], narrower: int = 1
+    ) -> None:
+        """Emit a loop over ``length`` elements by vectors: ``widest`` vectors at a time, then ``narrower``, then one,
+        then one under a mask. ``body`` takes the element, the mask, and the number of vectors."""
         f, lanes = self.f, self.lanes
         tag = f.name()
         at = self.counter("0")
-        for ways in sorted({widest, 1}, reverse=True):
+        for ways in sorted({widest, narrower, 1}, reverse=True):
             whole = f.emit_value(f"and i64 {length}, {-lanes * ways}") if lanes * ways > 1 else length
             now = self.test(at, whole, f"{ways}.{tag}")
             body(now, None, ways)

@@ -23,6 +23,9 @@ from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 _TILE: Final = 4
 """Number of rows and columns of a tile with many registers; half as many rows with few."""
+_ROW_VECTORS: Final = {512: 16, 256: 8, 128: 8}
+"""Number of vectors of a row whose sums are computed together, by the size of a register in bits: more than the latency
+of a multiply-add times the units, as far as registers hold them."""
 _SUMMANDS: Final = 128
 """Number of products that are summed before the sum is added to the total: the rounding error grows with the length of
 a sum."""
@@ -134,6 +137,7 @@ class _ProductWriter:
         parts = f.emit_value(f"udiv i64 {walks.sizes[k]}, {_SUMMANDS}")
         done = f.emit_value(f"mul i64 {parts}, {_SUMMANDS}")
         rest = f.emit_value(f"sub i64 {walks.sizes[k]}, {done}")
+        widest = _ROW_VECTORS[self.target.vector_bits] if self.nest.is_row else _TILE
 
         def block(row: str, rows: int) -> None:
             lines = self._lines(bases[_A], _A, m, row, rows)
@@ -168,7 +172,7 @@ class _ProductWriter:
                         value = self._flush(totals[number * ways + way], sums[number * ways + way])
                         self.memory.store(_OUT, line, value, place, mask)
 
-            walks.vectors(walks.sizes[n], _TILE, columns)
+            walks.vectors(walks.sizes[n], widest, columns, _TILE)
 
         walks.blocks(walks.sizes[m], self._rows(), block)
 

@@ -15,9 +15,10 @@ from torch import Tensor
 from rekindle.codegen.convolution import direct
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
-from rekindle.codegen.convolution.direct_ir import DirectWord, chains_for
+from rekindle.codegen.convolution.direct_ir import DirectWord, Form, chains_for, module_text
+from rekindle.codegen.convolution.task_function import TaskFunction
 from rekindle.codegen.convolution.workspace import Workspace
-from rekindle.codegen.llvm.target import host_target, named_target
+from rekindle.codegen.llvm.target import Target, host_target, named_target
 from rekindle.errors import RekindleError
 from tests.codegen.test_bounds import Guarded
 
@@ -87,9 +88,13 @@ def test_it_is_the_convolution(case: tuple[Tensor, Tensor, Tensor | None, Geomet
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("geometry", [Geometry((2, 2), (1, 1), (1, 1), 1), Geometry((1, 3), (0, 2), (2, 1), 1)])
-def test_images_of_few_channels_are_read_as_they_are(channels: int, geometry: Geometry) -> None:
+@pytest.mark.parametrize("kernel", [(3, 5), (5, 3), (2, 7)])
+def test_images_of_few_channels_are_read_as_they_are(
+    channels: int, geometry: Geometry, kernel: tuple[int, int]
+) -> None:
+    """Rows of three and seven numbers are computed without a loop, if the kernel has no dilation along them."""
     generator = torch.Generator().manual_seed(channels)
-    weight, bias = torch.randn(21, channels, 3, 5, generator=generator), torch.randn(21, generator=generator)
+    weight, bias = torch.randn(21, channels, *kernel, generator=generator), torch.randn(21, generator=generator)
     convolution = DirectConvolution(weight, bias, geometry, ACTIVATIONS["none"])
     image = torch.randn(3, channels, 13, 17, generator=generator)
     others = [image.contiguous(memory_format=LAST), image.transpose(2, 3).contiguous().transpose(2, 3), image[::2]]
@@ -109,6 +114,38 @@ def test_a_tile_may_have_one_position_less() -> None:
         pytest.skip(str(error))
     rows = {positions: direct.tile_rows(target, positions) for positions in (1, 3, 6, 7, 8, 49, 63, 64)}
     assert rows == {1: 1, 3: 2, 6: 4, 7: 7, 8: 8, 49: 7, 63: 7, 64: 8}
+
+
+@pytest.mark.parametrize(("positions", "lines"), [(8, 8), (16, 4), (32, 2), (64, 1), (4, None)])
+def test_every_line_of_the_next_block_is_prefetched(
+    positions: int, lines: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        target = named_target("x86-64-v4")
+    except RekindleError as error:
+        pytest.skip(str(error))
+    forms: list[Form] = []
+    known = direct._function
+
+    def function(form: Form, target: Target) -> TaskFunction | None:
+        forms.append(form)
+        return known(form, target)
+
+    monkeypatch.setattr(direct, "_function", function)
+    weight = torch.randn(96, 512, 1, 1, generator=torch.Generator().manual_seed(0))
+    image = torch.randn(1, 512, positions, 1, generator=torch.Generator().manual_seed(1))
+    found = DirectConvolution(weight, None, ONE, ACTIVATIONS["none"], target).run(image)
+    assert found is not None
+    assert (found - reference(image, weight, None, ONE, None, False)).abs().max() <= tolerance(image, weight)
+    (form,) = forms
+    assert form.chains > 1 if lines is None else form.chains == 1
+    if lines is None:
+        return
+    tiles, steps, block = -(-positions // form.rows), weight.shape[1] // form.unroll, weight.shape[1] * 32 * 4
+    assert form.fetched == lines
+    assert tiles * steps * form.fetched * 64 == block
+    fetched = module_text(target, form).count("i32 0, i32 2, i32 1)")
+    assert fetched == 3 * lines, "in the loops of a whole block, and of the last one with one and with two vectors"
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
