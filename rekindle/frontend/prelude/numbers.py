@@ -251,7 +251,7 @@ def truth_of_number(x: number) -> bool:
         return x != 0
     if isinstance(x, float):
         return x != 0.0
-    return bool(scalar_tensor(x, dtype=10))  # of a complex, and in torch.jit also of a bool, which is no int there
+    return bool(scalar_tensor(x, dtype=10))  # of a complex, and in torch.jit also of a bool, which is not an int there
 
 
 def number_as_real(x: number) -> number:
