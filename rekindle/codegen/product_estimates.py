@@ -13,10 +13,12 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.codegen.llvm.target import host_target
 from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS, PRODUCTS
 from rekindle.codegen.product_selection import is_measured, max_multiplications
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.control_flow import LoopView
+from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 
 _DTYPES: Final = (torch.float32, torch.float64)
@@ -155,11 +157,33 @@ class ProductEstimates:
         for value, argument in zip(graph.inputs, self.arguments, strict=False):
             if isinstance(argument, Tensor) and any(argument is each for each in tensors):
                 self._rows[value] = _rows(argument)
-        for node in graph.all_nodes():
-            operands = _factors(node)[:1] if node.kind in PRODUCTS else node.inputs
-            rows = max((self._rows[value] for value in operands if value in self._rows), default=None)
-            if rows is not None:
-                self._rows.update(dict.fromkeys(node.outputs, rows))
+        self._visit_block(graph.block)
+
+    def _visit_block(self, block: Block) -> None:
+        for node in block.nodes:
+            if node.kind == "prim::Loop":
+                for carried in LoopView(node).carried:
+                    self._take_most(carried.parameter, [carried.initial])
+            for inner in node.blocks:
+                self._visit_block(inner)
+            if node.kind == "prim::Loop":
+                for carried in LoopView(node).carried:
+                    self._take_most(carried.result, [carried.initial, carried.following])
+            elif node.kind == "prim::If":
+                for index, output in enumerate(node.outputs):
+                    results = [inner.outputs[index] for inner in node.blocks]
+                    results = [each for each in results if each.node.kind not in _WITHOUT_ROWS]
+                    if all(each in self._rows for each in results):  # which branch runs is not known
+                        self._take_most(output, results)
+            else:
+                for output in node.outputs:
+                    self._take_most(output, _operands_with_rows(node))
+
+    def _take_most(self, value: Value, sources: Sequence[Value]) -> None:
+        """Note that ``value`` has as many rows as the one of ``sources`` that has the most, if it may hold tensors."""
+        known = [self._rows[source] for source in sources if source in self._rows]
+        if known and may_contain_tensor(value.type):
+            self._rows[value] = max(known)
 
     def _object(self, value: Value) -> object:
         """Return the argument, or the attribute of a module, that ``value`` reads, perhaps transposed; None for other
@@ -208,6 +232,27 @@ def _rows(tensor: Tensor) -> int:
     """Return the number of rows of a tensor; the number of elements of indices, which stand for rows."""
     width = tensor.shape[-1] if tensor.is_floating_point() and tensor.dim() else 1
     return tensor.numel() // max(width, 1)
+
+
+_WITHOUT_ROWS: Final = frozenset({"prim::Constant", "prim::Uninitialized"})
+"""What a branch returns in place of a tensor: None, or nothing, after an exception."""
+_NEW: Final = frozenset({"aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty"})
+"""Operators whose sizes are numbers, whatever tensor they take."""
+_INTO_FIRST: Final = frozenset(
+    f"aten::{name}{suffix}"
+    for name in ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_fill", "index_put")
+    for suffix in ("", "_")
+)
+"""Operators whose result has the sizes of the first operand, however many rows they write to it."""
+
+
+def _operands_with_rows(node: Node) -> Sequence[Value]:
+    """Return the operands that the number of rows of the results follows from."""
+    if node.kind in PRODUCTS:
+        return _factors(node)[:1]
+    if node.kind in _INTO_FIRST:
+        return node.inputs[:1]
+    return () if node.kind in _NEW else node.inputs
 
 
 def _factors(node: Node) -> Sequence[Value]:

@@ -290,6 +290,55 @@ def test_what_is_known_of_products() -> None:
     ]
 
 
+def test_rows_of_products_behind_scatters_branches_and_loops() -> None:
+    graph = parse_graph(
+        """graph(%x : Tensor, %edges : Tensor, %w : Tensor, %size : int[], %n : int, %maybe : Tensor?):
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %yes : bool = prim::Constant[value=1]()
+  %messages : Tensor = aten::index_select(%x, %zero, %edges)
+  %like : Tensor = aten::zeros_like(%x, %none, %none, %none, %none, %none)
+  %new : Tensor = aten::new_zeros(%x, %size, %none, %none, %none, %none)
+  %a : Tensor = aten::mm(%messages, %w)
+  %added : Tensor = aten::index_add(%like, %zero, %edges, %messages, %zero)
+  %b : Tensor = aten::mm(%added, %w)
+  %unknown : Tensor = aten::index_add(%new, %zero, %edges, %messages, %zero)
+  %c : Tensor = aten::mm(%unknown, %w)
+  %is_flat : bool = aten::eq(%n, %zero)
+  %either : Tensor = prim::If(%is_flat)
+    block0():
+      -> (%added)
+    block1():
+      -> (%messages)
+  %d : Tensor = aten::mm(%either, %w)
+  %other : Tensor = prim::If(%is_flat)
+    block0():
+      -> (%unknown)
+    block1():
+      -> (%messages)
+  %e : Tensor = aten::mm(%other, %w)
+  %optional : Tensor? = prim::If(%is_flat)
+    block0():
+      -> (%none)
+    block1():
+      -> (%added)
+  %there : Tensor = prim::unchecked_cast(%optional)
+  %f : Tensor = aten::mm(%there, %w)
+  %looped : Tensor = prim::Loop(%n, %yes, %added)
+    block0(%i : int, %carried : Tensor):
+      %g : Tensor = aten::mm(%carried, %w)
+      -> (%yes, %messages)
+  %h : Tensor = aten::mm(%looped, %w)
+  return (%a, %b, %c, %d, %e, %f, %h)
+"""
+    )
+    estimates = ProductEstimates([torch.randn(5, 4), torch.zeros(20, dtype=torch.int64), torch.randn(4, 4)])
+    products = [node for node in graph.all_nodes() if node.kind == "aten::mm"]
+    found = {node.output.name: estimates.multiplications(node) for node in products}
+    few, many = 5 * 16, 20 * 16
+    assert found == {"a": many, "b": few, "c": None, "d": many, "e": None, "f": few, "g": few, "h": many}
+
+
 def test_dropout_costs_a_launch() -> None:
     text = """graph(%x : Tensor, %p : float, %yes : bool):
   %1 : Tensor = aten::sigmoid(%x)

@@ -382,7 +382,8 @@ def test_checkpoints_round_trip(tmp_path: Any) -> None:
 
 
 def test_state_that_is_loaded_between_steps() -> None:
-    """Loading replaces the tensors of the state."""
+    """Loading replaces the tensors of the state. The first steps run operators, the later ones kernels, which round in
+    another way."""
     model = net()
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     step = rekindle.compile_step(model, F.cross_entropy, optimizer)
@@ -393,7 +394,7 @@ def test_state_that_is_loaded_between_steps() -> None:
     losses = [float(step(x, y)) for x, y in data[2:]]
     model.load_state_dict(before[0])
     optimizer.load_state_dict(before[1])
-    assert [float(step(x, y)) for x, y in data[2:]] == losses
+    assert_same([float(step(x, y)) for x, y in data[2:]], losses)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
