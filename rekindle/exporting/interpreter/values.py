@@ -117,6 +117,7 @@ def holds_unknown(value: Any) -> bool:
 
 
 def holds_unknown_text(value: Any) -> bool:
+    """Return whether ``value`` is or contains a text of numbers that are not known at export time."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_unknown_text, value))
     return isinstance(value, UnknownText)
