@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at, object_class_offset
@@ -71,18 +72,21 @@ class NativeRegion(PatchableOperation):
         self._plan: Callable[..., Any] | None = None
         self._run: Callable[..., Any] | None = None
         self._patience = PATIENCE if all(map(_is_simple, graph.nodes)) and not is_settled_at_once() else 0.0
+        self._estimate: Callable[[Sequence[Any]], float] | None = None
 
     def __call__(self, *inputs: Any) -> Any:
         if self._run is not None:
             return self._run(*inputs)
-        if self._patience > 0 and expected_seconds(self.graph, inputs) <= self._patience:
-            if self._plan is None:
+        if self._patience > 0:
+            if self._estimate is None:
+                self._estimate = duration_estimate(self.graph)
                 self._plan = callable_of(self.graph, _NAME)
             started = time.perf_counter()
-            try:
-                return self.by_plan(*inputs)
-            finally:
-                self._patience -= time.perf_counter() - started
+            if self._estimate(inputs) <= self._patience:
+                try:
+                    return self.by_plan(*inputs)
+                finally:
+                    self._patience -= time.perf_counter() - started
         self._run = self._compile()
         self.patch_call_sites(self._run)
         return self._run(*inputs)
@@ -111,34 +115,47 @@ def _is_simple(node: Node) -> bool:
     return not loop.is_endless and not any(has_loop(inner) for inner in loop.body.nodes)
 
 
-def expected_seconds(graph: Graph, inputs: Sequence[Any]) -> float:
-    """Return how long a plan of ``graph``, whose loops are not nested, takes for ``inputs`` at the least, by the trip
-    counts of its loops. A loop counts only if its trip count can be computed before any loop runs."""
-    known = dict(zip(graph.inputs, inputs, strict=True))
-    found = 0
+def duration_estimate(graph: Graph) -> Callable[[Sequence[Any]], float]:
+    """Return a function that returns for inputs how many seconds a plan of ``graph``, whose loops are not nested, takes
+    at the least, by the trip counts of its loops. A loop counts only if its trip count can be computed before any loop
+    runs."""
+    trips: list[tuple[_Evaluation, int]] = []
     for node in graph.all_nodes():
         if node.kind == "prim::Loop":
-            trips = _evaluated(LoopView(node).trip_count, known)
-            if isinstance(trips, int):
-                found += max(trips, 0) * sum(1 for _ in node.inner_nodes())
-    return found * SECONDS_PER_NODE
+            evaluation = _evaluation(LoopView(node).trip_count, graph)
+            if evaluation is not None:
+                trips.append((evaluation, sum(1 for _ in node.inner_nodes())))
+
+    def estimate(inputs: Sequence[Any]) -> float:
+        found = 0
+        for evaluation, size in trips:
+            try:
+                found += max(evaluation(inputs), 0) * size
+            except (ArithmeticError, ValueError, RuntimeError):
+                continue  # the plan raises it
+        return found * SECONDS_PER_NODE
+
+    return estimate
 
 
-def _evaluated(value: Value, known: dict[Value, Any]) -> Any:
-    """Return what ``value`` is, if it is in ``known``, is constant, or is computed from such values by operators on
-    numbers and ``len``; return None otherwise."""
-    if value in known:
-        return known[value]
+_Evaluation = Callable[[Sequence[Any]], Any]
+"""A function that computes a value of a graph from the graph's inputs."""
+
+
+def _evaluation(value: Value, graph: Graph) -> _Evaluation | None:
+    """Return the function that computes ``value``, if it is an input of ``graph``, is constant, or is computed from
+    such values by operators on numbers and ``len``; return None otherwise."""
+    if value in graph.inputs:
+        return itemgetter(graph.inputs.index(value))
     node = value.node
     if node.kind == "prim::Constant":
-        return value.to_python()
+        constant = value.to_python()
+        return lambda inputs: constant
     is_computed = value.type == INT and len(node.outputs) == 1 and not node.blocks and node.inputs
     if not is_computed or not all(each.type == INT or node.kind == "aten::len" for each in node.inputs):
         return None
-    inputs = [_evaluated(each, known) for each in node.inputs]
-    if node.operator is None or None in inputs:
+    arguments = [each for each in (_evaluation(each, graph) for each in node.inputs) if each is not None]
+    if node.operator is None or len(arguments) < len(node.inputs):
         return None
-    try:
-        return node.operator.operation_of(node)(*inputs)
-    except (ArithmeticError, ValueError, RuntimeError):
-        return None  # the plan raises it
+    operation = node.operator.operation_of(node)
+    return lambda inputs: operation(*[argument(inputs) for argument in arguments])

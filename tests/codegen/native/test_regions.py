@@ -541,9 +541,27 @@ def test_how_long_a_plan_of_a_region_takes_follows_from_its_trip_counts():
           return (%second)
         """
     )
-    assert region_executor.expected_seconds(region, (10**9, 10)) == 10**8 * region_executor.SECONDS_PER_NODE
-    assert region_executor.expected_seconds(region, (-5, 1)) == 0
-    assert region_executor.expected_seconds(region, (5, 0)) == 0  # the plan raises ZeroDivisionError
+    estimate = region_executor.duration_estimate(region)
+    assert estimate((10**9, 10)) == 10**8 * region_executor.SECONDS_PER_NODE
+    assert estimate((-5, 1)) == 0
+    assert estimate((5, 0)) == 0  # the plan raises ZeroDivisionError
+
+
+def test_the_estimate_is_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(region_executor, "PATIENCE", 60.0)
+
+    def triangle(n: int) -> int:
+        total = 0
+        for i in range(n):
+            total += i
+        return total
+
+    prepared = []
+    prepare = region_executor.duration_estimate
+    monkeypatch.setattr(region_executor, "duration_estimate", lambda graph: prepared.append(graph) or prepare(graph))
+    native = compiled(triangle).native
+    assert [native(n) for n in (3, 4, 5)] == [3, 6, 10]
+    assert len(prepared) == 1
 
 
 @contextmanager
