@@ -36,6 +36,7 @@ from rekindle.passes.simplification.common_subexpression_elimination import (
 from rekindle.passes.simplification.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.simplification.constant_propagation import ConstantPropagation as ConstantPropagation
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from rekindle.passes.simplification.fill_elements import FillElements as FillElements
 from rekindle.passes.simplification.fold_constant_tensors import FoldConstantTensors as FoldConstantTensors
 from rekindle.passes.simplification.forward_rank_queries import ForwardRankQueries as ForwardRankQueries
 from rekindle.passes.simplification.hoist_from_if import HoistFromIf as HoistFromIf

@@ -30,6 +30,7 @@ from rekindle.passes import (
     ConstantPropagation,
     DeadCodeElimination,
     EliminateGuards,
+    FillElements,
     FoldArithmetic,
     FoldBatchNorm,
     FoldConstantTensors,
@@ -149,10 +150,16 @@ def differentiation(profit: DifferentiationProfit | None = None) -> tuple[Pass, 
     )
 
 
-FUSION: tuple[Pass, ...] = (FuseGraph(alone=True), FormNativeRegions(), DeadCodeElimination())
+FUSION: tuple[Pass, ...] = (FillElements(), FuseGraph(alone=True), FormNativeRegions(), DeadCodeElimination())
 """Runs last of all in ``native``, where no gradients are recorded."""
 
-RECORDED_FUSION: tuple[Pass, ...] = (FuseGraph(), OverwriteOperands(), FormNativeRegions(), DeadCodeElimination())
+RECORDED_FUSION: tuple[Pass, ...] = (
+    FillElements(),
+    FuseGraph(),
+    OverwriteOperands(),
+    FormNativeRegions(),
+    DeadCodeElimination(),
+)
 """Runs in place of :data:`FUSION` where gradients may be recorded, outside the graphs of :func:`differentiation`:
 single operators remain PyTorch's, with PyTorch's derivatives."""
 
