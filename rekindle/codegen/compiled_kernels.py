@@ -15,7 +15,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, Literal, cast
 
 import torch
@@ -27,6 +27,7 @@ from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.llvm import call_sites
 from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
 from rekindle.codegen.llvm.engine import LazyModule, NativeCode, compile_module
+from rekindle.codegen.llvm.optimization import PREOPTIMIZED
 from rekindle.codegen.llvm.target import Target, host_target
 from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
 from rekindle.codegen.loop_ir.printer import kernel_text
@@ -77,20 +78,36 @@ def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, Code
     if found is not None:
         return found, "memory"
 
-    code = _host_code(kernel, text, target) if device.type == "cpu" else cuda.compile_for(kernel, _gpu(device))
-    found = CompiledKernel(kernel, text, python_function(code, "kernel"), code, device)
+    call: Callable[[int, int, int], int]
+    if device.type == "cpu":
+        code = _host_code(kernel, text, target)
+        call = partial(_kernel_caller(), code.address("kernel"))
+    else:
+        code = cuda.compile_for(kernel, _gpu(device))
+        call = python_function(code, "kernel")
+    found = CompiledKernel(kernel, text, call, code, device)
     with _LOCK:
         found = _KERNELS.setdefault(key, found)
     return found, "disk" if code.from_cache else "compiled"
 
 
 def _host_code(kernel: Kernel, text: str, target: Target) -> NativeCode:
-    def module() -> str:
-        return with_declarations(
-            emission.kernel_module(kernel, target) + wrapper_ir("kernel", ["ptr", "ptr", "ptr"], "i64")
-        )
+    module = LazyModule(f"kernel\n{text}", partial(emission.kernel_module, kernel, target))
+    return compile_module(module, target=target, libraries=_products(kernel, target))
 
-    return compile_module(LazyModule(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
+
+@cache
+def _kernel_caller() -> Callable[[int, int, int, int], int]:
+    """Return the function that calls a kernel of the CPU, by its address, with its three addresses. A function of its
+    own for each kernel would take a sixth of the time to compile one."""
+    text = f"""{PREOPTIMIZED}
+define i64 @call_kernel(ptr %kernel, ptr %pointers, ptr %parameters, ptr %arguments) {{
+  %status = call i64 %kernel(ptr %pointers, ptr %parameters, ptr %arguments)
+  ret i64 %status
+}}
+"""
+    code = compile_module(with_declarations(text + wrapper_ir("call_kernel", ["ptr"] * 4, "i64")))
+    return python_function(code, "call_kernel")
 
 
 def _gpu(device: torch.device) -> cuda.CudaDevice:

@@ -122,13 +122,10 @@ def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bo
     first = 0
     for number, nest in enumerate(kernel.nests):
         if isinstance(nest, MatmulNest):
-            module.definitions += [
-                _part_of_product(module, nest, number, first),
-                _share(module, f"nest{number}", _ROWS),
-            ]
+            module.definitions.append(_part_of_product(module, nest, number, first))
             work, total = _product(f, first, nest.rank), _shared_size(f, "%parameters", nest, first)[1]
             call = _call_of_product(f, pointers, nest, f.emit_value(f"getelementptr i64, ptr %parameters, i64 {first}"))
-            _shared(f, f"nest{number}", total, work, call, PRODUCT_GRAIN if can_share else None)
+            _shared(f, f"nest{number}", _ROWS, total, work, call, PRODUCT_GRAIN if can_share else None)
             first += nest.parameters
             continue
         loops = nest.rank if nest.is_full_reduction or not nest.reduction_rank else nest.rank - nest.reduction_rank
@@ -140,8 +137,7 @@ def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bo
             _whole(f, pointers, nest, number, total, lanes, grain)
         else:
             call = f"@nest{number}(ptr {pointers}, ptr %parameters, ptr %arguments, i64 0, i64 {total})"
-            module.definitions.append(_share(module, f"nest{number}", lanes))
-            _shared(f, f"nest{number}", total, work, call, grain)
+            _shared(f, f"nest{number}", lanes, total, work, call, grain)
         first += nest.parameters
     for number in range(len(kernel.temporaries)):
         f.call("void", "free", ("ptr", f"%temporary{number}"))
@@ -196,9 +192,11 @@ def _part_of_product(module: ModuleBuilder, nest: MatmulNest, number: int, first
     return "\n".join([head, *f.lines, "}"])
 
 
-_SLOTS = 7
-_TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
-"""Fields of the threads' argument, after the arguments of the kernel; the last is the actual number of threads."""
+_SLOTS = 8
+_BODY, _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
+"""Fields of the threads' argument, after the arguments of the kernel: the function that computes a range of iterations,
+the number of iterations, the results of earlier phases and the partial results of a reduction, and the actual number of
+threads."""
 
 
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
@@ -275,13 +273,12 @@ def _whole(
         name, slots = f"nest{number}.phase{index}", slots_of(phase)
         found = f.emit_value(f"getelementptr i64, ptr {known}, i64 {slot}")
         call = f"@{name}({given}, i64 0, i64 {total}, ptr {known}, ptr {found})"
-        f.module.definitions.append(_share(f.module, name, lanes, slots))
 
         def join(index: int = index, found: str = found) -> None:
             threads = f.emit_value(f"load i64, ptr {_slot(f, _THREADS)}, align 8")
             f.emit(f"call void @nest{number}.join{index}(ptr {parts}, i64 {threads}, ptr {found})")
 
-        _shared(f, name, total, total, call, grain, join)
+        _shared(f, name, lanes, total, total, call, grain, slots, join)
         slot += slots
     f.emit(f"call void @nest{number}.last({given}, ptr {known})")
 
@@ -289,14 +286,17 @@ def _whole(
 def _shared(
     f: FunctionBuilder,
     name: str,
+    lanes: int,
     total: str,
     work: str,
     call: str,
     grain: int | None,
+    slots: int | None = None,
     join: Callable[[], None] | None = None,
 ) -> None:
     """Emit a parallel loop: ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads
-    as that work justifies. ``call`` runs all of them on one thread."""
+    as that work justifies, each of which gets a multiple of ``lanes``. ``call`` runs all of them on one thread. If the
+    loop reduces, each thread writes ``slots`` partial results, and ``join`` emits what combines them."""
     if grain is None:
         f.emit(f"call void {call}")
         return
@@ -312,10 +312,11 @@ def _shared(
     threads = f.call("i64", "llvm.umin.i64", ("i64", wanted), ("i64", allowed))
     f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {threads}, 2')}, label %{few}, label %{many}")
     f.label(many)
+    f.emit(f"store ptr @{name}, ptr {_slot(f, _BODY)}, align 8")
     f.emit(f"store i64 {total}, ptr {_slot(f, _TOTAL)}, align 8")
     count = f.emit_value(f"trunc i64 {threads} to i32")
-    body = ("ptr", f"@share.{name}")
-    f.call("void", "GOMP_parallel", body, ("ptr", "%context"), ("i32", count), ("i32", "0"))
+    share = ("ptr", f"@{_share(f.module, lanes, slots)}")
+    f.call("void", "GOMP_parallel", share, ("ptr", "%context"), ("i32", count), ("i32", "0"))
     if join is not None:
         join()
     f.emit(f"br label %{done}")
@@ -325,12 +326,18 @@ def _shared(
     f.label(done)
 
 
-def _share(module: ModuleBuilder, name: str, lanes: int, slots: int | None = None) -> str:
-    """Return the LLVM IR of the function that one thread runs: its share of the iterations, in whole vectors. If the
-    loop reduces, the thread writes ``slots`` partial results."""
+def _share(module: ModuleBuilder, lanes: int, slots: int | None) -> str:
+    """Return the name of the function that a thread runs, which all loops of these ``lanes`` and ``slots`` have in
+    common: it calls the body for the thread's share of the iterations, in whole vectors. If the loop reduces, the
+    thread writes ``slots`` partial results."""
+    name = f"share.{lanes}" if slots is None else f"share.{lanes}.{slots}"
+    head = f"define internal void @{name}(ptr %context) {{"
+    if any(each.startswith(head) for each in module.definitions):
+        return name
     f = FunctionBuilder(module)
     f.label("entry")
     given = [f.emit_value(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]
+    body = f.emit_value(f"load ptr, ptr {_slot(f, _BODY)}, align 8")
     total = f.emit_value(f"load i64, ptr {_slot(f, _TOTAL)}, align 8")
     thread = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_thread_num')} to i64")
     threads = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_num_threads')} to i64")
@@ -354,8 +361,9 @@ def _share(module: ModuleBuilder, name: str, lanes: int, slots: int | None = Non
         f.emit(f"store i64 {threads}, ptr {_slot(f, _THREADS)}, align 8")
         f.emit("br label %work")
         f.label("work")
-    f.emit(f"call void @{name}({arguments})")
+    f.emit(f"call void {body}({arguments})")
     f.emit("br label %done")
     f.label("done")
     f.emit("ret void")
-    return "\n".join([f"define internal void @share.{name}(ptr %context) {{", *f.lines, "}"])
+    module.definitions.append("\n".join([head, *f.lines, "}"]))
+    return name
