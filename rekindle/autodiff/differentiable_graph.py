@@ -106,7 +106,7 @@ class DifferentiableOperation:
             if not are_plain and is_sole_function_mode() and not may_read_default_device(self.graph):
                 return run_outside(self, inputs)
             if are_plain and not (self._is_for_cpu and _is_on_gpu(inputs)):
-                if self._deferred_runs > 0 and not _are_saved_tensors_hooked():
+                if self._deferred_runs > 0 and not are_saved_tensors_hooked():
                     return self._run_deferred(inputs)
                 try:
                     derivative = self.derivative(wanted)
@@ -186,7 +186,7 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
     )
 
 
-def _are_saved_tensors_hooked() -> bool:
+def are_saved_tensors_hooked() -> bool:
     """Return whether hooks take what autograd saves, as those of ``torch.utils.checkpoint``: it runs a function again
     for its gradients, which must save as many tensors as the first run."""
     return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None

@@ -39,7 +39,7 @@ from rekindle.errors.gc_pause import gc_paused
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
-from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
+from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_repeated, is_settled_at_once
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import OptionalType, TensorType
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
@@ -398,12 +398,13 @@ _SHARED: Final[SubgraphCache[FusionExecutor]] = SubgraphCache()
 
 def _operation(node: Node) -> Operation:
     at_once, in_loop = is_settled_at_once(), any(each.kind == "prim::Loop" for each in node.ancestors())
+    calls_before = 1.5 if is_repeated() else 2.5
 
     def made(graph: Graph) -> FusionExecutor:
         if at_once:
             return FusionExecutor(graph)
         return FusionExecutor(
-            graph, patience=COMPILE_THRESHOLD_US, each_call=0.0 if in_loop else COMPILE_THRESHOLD_US / 2.5
+            graph, patience=COMPILE_THRESHOLD_US, each_call=0.0 if in_loop else COMPILE_THRESHOLD_US / calls_before
         )
 
     group = _SHARED.of(node, made, (at_once, in_loop))

@@ -84,7 +84,26 @@ DEFER_FIRST_CALLS = True
 
 def defers_first_calls() -> bool:
     """Return whether work that pays only if calls repeat is left out of first calls."""
-    return DEFER_FIRST_CALLS and not _at_once.get()
+    return DEFER_FIRST_CALLS and not _at_once.get() and not _is_repeated.get()
+
+
+_is_repeated: Final = ContextVar("rekindle.is_repeated", default=False)
+
+
+@contextmanager
+def compile_for_repeated_calls(is_repeated: bool = True) -> Iterator[None]:
+    """Compile within the ``with`` block, if ``is_repeated``, for a function that was called before: its calls repeat,
+    and no work is left for later ones."""
+    token = _is_repeated.set(is_repeated)
+    try:
+        yield
+    finally:
+        _is_repeated.reset(token)
+
+
+def is_repeated() -> bool:
+    """Return whether code is compiled for a function that was called before (:func:`compile_for_repeated_calls`)."""
+    return _is_repeated.get()
 
 
 class PatchableOperation:

@@ -271,7 +271,7 @@ def test_guards_and_bailouts(strategy: str) -> None:
 
 def test_a_function_that_was_not_called(strategy: str) -> None:
     report = rekindle.report(rekindle.script(gate))
-    assert str(report) == "gate: the strategy is 'native', and it has not been called yet"
+    assert str(report) == "gate: the strategy is 'native', and no call has optimized it yet"
     assert report.versions == ()
 
 

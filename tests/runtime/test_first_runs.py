@@ -174,3 +174,51 @@ def test_programs_that_were_called_once_are_freed() -> None:
         assert known() is None
     finally:
         gc.enable()
+
+
+def chosen(x: Tensor, n: int) -> Tensor:
+    return x.exp() if n > 1 else x
+
+
+def repeated(x: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        x = x.cumsum(0)
+    return x
+
+
+def calls_repeated(x: Tensor, n: int) -> Tensor:
+    return repeated(x, n).exp()
+
+
+@pytest.mark.parametrize(
+    ("function", "is_interpreted"),
+    [(chosen, True), (repeated, False), (calls_repeated, False)],
+)
+def test_first_calls_without_loops_are_not_optimized(function: Callable[..., Any], is_interpreted: bool) -> None:
+    scripted = rekindle.script(function)
+    x = torch.arange(3.0)
+    scripted(x, 2)
+    assert (rekindle.last_executed_graph() is scripted.graph) == is_interpreted
+    scripted(x, 2)
+    assert rekindle.last_executed_graph() is scripted.graph_for(x, 2)
+
+
+def test_after_compile_the_first_call_is_optimized() -> None:
+    def chosen_later(x: Tensor, n: int) -> Tensor:
+        return x.exp() if n > 1 else x
+
+    scripted = rekindle.script(chosen_later)
+    x = torch.arange(3.0)
+    scripted.compile(x, 2)
+    scripted(x, 2)
+    assert rekindle.last_executed_graph() is scripted.graph_for(x, 2)
+
+
+def test_kernels_are_compiled_in_the_third_call() -> None:
+    scripted = rekindle.script(lambda x: (x * 2 + 1).exp() - x)
+    x = torch.arange(5.0)
+    kernels = []
+    for _ in range(4):
+        scripted(x)
+        kernels.append(len(rekindle.report(scripted).kernels))
+    assert kernels == [0, 0, 1, 1]

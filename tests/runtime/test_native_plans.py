@@ -742,7 +742,7 @@ def test_a_variable_of_the_environment_turns_them_off() -> None:
     program = """if True:
         import torch, rekindle
         f = rekindle.CompilationUnit("def f(x: Tensor): return x.relu().view(-1)").f
-        f(torch.ones(2))
+        f(torch.ones(2)), f(torch.ones(2))
         print([version.runs_as for version in rekindle.report(f).versions])
     """
     environment = {**os.environ, "REKINDLE_NATIVE_PLANS": "0"}

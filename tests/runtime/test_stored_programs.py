@@ -105,7 +105,8 @@ with torch.no_grad():
     x = torch.randn(3, 2, 8, generator=generator)
     compiled = rekindle.script(encoder)
     sys.stdin.readline()
-    torch.testing.assert_close(compiled(x), encoder(x))
+    for _ in range(2):  # the first call is not optimized
+        torch.testing.assert_close(compiled(x), encoder(x))
 print(compiled.forward._record.is_loaded)
 """
 

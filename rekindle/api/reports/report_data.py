@@ -191,7 +191,7 @@ class Report:
         ... def double(x):
         ...     return x * 2
         >>> print(rekindle.report(double))
-        double: the strategy is 'native', and it has not been called yet
+        double: the strategy is 'native', and no call has optimized it yet
     """
 
     name: str

@@ -30,7 +30,7 @@ def report_text(report: Report) -> str:
     lines = [f"{report.name}: the strategy is '{report.strategy}'"]
     loops = list(_by_reason("in loops over the examples of batches", report.one_by_one))
     if not report.versions:
-        return "\n".join([f"{lines[0]}, and it has not been called yet", *loops])
+        return "\n".join([f"{lines[0]}, and no call has optimized it yet", *loops])
     count = len(report.versions)
     lines[0] += f", with {_count(count, 'version')}"
     lines += [*_summary(report), *loops]

@@ -151,6 +151,11 @@ class GraphCache:
             _LOG.debug("not kept on disk: the program depends on %s", reason)
             return None
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether an earlier process has stored something in the file of the program."""
+        return self.file is not None and self.file.is_filled
+
     def write(self) -> None:
         """Write what was stored since the last time, if it is in the file of the program."""
         if self.file is not None:

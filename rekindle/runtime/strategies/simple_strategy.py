@@ -13,19 +13,22 @@ import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Final
 
+from rekindle.autodiff.differentiable_graph import are_saved_tensors_hooked
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.errors.progress import compilation_of
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.ir.graph_function import COMPILING, GraphFunction, stored_program
 from rekindle.ir.profiling import recorded
+from rekindle.ir.subgraph_execution import compile_for_repeated_calls, defers_first_calls
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.rewriting.changes import may_change
 from rekindle.runtime.background import in_background
-from rekindle.runtime.executable import code_of
+from rekindle.runtime.executable import code_of, graphs_of
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.settings import SETTINGS
@@ -279,10 +282,16 @@ class SpecializingStrategy:
         """Graphs for calls with assumptions, the latest first; the last may be that for any calls."""
         self._general: GraphVersions | None = None
         """The graph for any calls."""
-        self._stored: GraphCache | None = None
-        """Cached data of the function on disk."""
         self._pending: Version | None = None
         """The function as it was compiled, while a version is being made in the background."""
+        self._was_interpreted = False
+        """Whether the first call was interpreted, without optimization."""
+        self._was_called = False
+
+    @cached_property
+    def _stored(self) -> GraphCache | None:
+        """Cached data of the function on disk; None if nothing is kept of it."""
+        return GraphCache.of_function(self._record, OPTIMIZATION)
 
     def select(self, arguments: Sequence[object]) -> Version:
         """Return the version for a call with these arguments."""
@@ -301,6 +310,7 @@ class SpecializingStrategy:
             room_to_recurse(UNKNOWN_RANGE),
             compilation_of(name),
             recorded(f"optimize {name}"),
+            compile_for_repeated_calls(self._was_interpreted),
         ):
             found = self._graph_for(arguments).prepare(arguments)
             if self._stored is not None:
@@ -329,10 +339,8 @@ class SpecializingStrategy:
             found = self._general_graph()
             self._graphs.append(found)
             return found
-        if not self._graphs:
-            self._stored = stored = GraphCache.of_function(self._record, OPTIMIZATION)
-            if stored is not None:
-                self._finder.stored_facts = stored.facts
+        if not self._graphs and self._stored is not None:
+            self._finder.stored_facts = self._stored.facts
         evaluation = self._finder.evaluation(arguments)
         found = self.versions_of(self._record, self._budget, evaluation, self.general, self._stored)
         if found.facts.hold is None:
@@ -349,12 +357,28 @@ class SpecializingStrategy:
 
     def _missing_version(self, arguments: Sequence[object]) -> Version:
         """Return the version that runs a call for which none is compiled yet."""
+        if not self._was_called:
+            self._was_called = True
+            if self._interprets_first_call():
+                self._was_interpreted = True
+                return Version.interpreted(code_of(self._record))
         if not SETTINGS.in_background:
             return self.prepare(arguments)
         if self._pending is None:
             self._pending = Version.interpreted(code_of(self._record))
             in_background(lambda: self._finish(arguments))
         return self._pending
+
+    def _interprets_first_call(self) -> bool:
+        """Return whether the first call runs the function as it was compiled: optimization does not pay if no other
+        call follows. It does if instructions are repeated in a loop, and takes little if an earlier process has stored
+        the result. A checkpoint runs a function twice, and both runs must save the same tensors."""
+        if not defers_first_calls() or are_saved_tensors_hooked():
+            return False
+        with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+            if stored_program(self._record) is not None and self._stored is not None and self._stored.is_filled:
+                return False
+            return not _has_loops(self._record)
 
     def _finish(self, arguments: Sequence[object]) -> None:
         try:
@@ -363,6 +387,11 @@ class SpecializingStrategy:
             _LOG.exception("%s: could not be optimized, and runs as it was compiled", self._record.name)
         else:
             self._pending = None
+
+
+def _has_loops(record: GraphFunction) -> bool:
+    """Return whether a function, or one that it calls, has a loop."""
+    return any(node.kind == "prim::Loop" for graph in graphs_of(record) for node in graph.all_nodes())
 
 
 def _short_name(record: GraphFunction) -> str:

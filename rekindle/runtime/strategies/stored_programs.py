@@ -35,10 +35,19 @@ class ProgramFile:
 
     def load(self, key: bytes) -> bytes | None:
         """Return the bytes stored under ``key``; None if there are none."""
+        key = _short(key)
+        return self._new.get(key, self._payloads().get(key))
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the file has any payload."""
+        return bool(self._payloads())
+
+    def _payloads(self) -> dict[bytes, bytes]:
+        """Return what the file has; it is read once in a compilation."""
         if self._found is None:
             self._found = _read(self.disk, self.key)
-        key = _short(key)
-        return self._new.get(key, self._found.get(key))
+        return self._found
 
     def store(self, key: bytes, payload: bytes) -> bool:
         """Keep ``payload`` until :meth:`write`."""

@@ -193,7 +193,7 @@ def test_what_has_no_rule_is_computed_in_a_loop_and_the_report_says_so() -> None
     told = rekindle.report(batched)
     assert [(each.operator.kind, each.operator.line) for each in told.one_by_one] == [("aten::histc", line)]
     assert str(rekindle.report(rekindle.vmap(f))) == (
-        "vmap_f: the strategy is 'native', and it has not been called yet\n"
+        "vmap_f: the strategy is 'native', and no call has optimized it yet\n"
         "in loops over the examples of batches\n"
         "  there is no rule for it:\n"
         f"    test_vmap.py:{line}: return torch.histc(x, 4).cumsum(0)\n"
