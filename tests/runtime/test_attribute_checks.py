@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rekindle.codegen.plan_runtime.library import plan_library
+from rekindle.ir.types import TENSOR
 from rekindle.passes.simplification.partial_evaluation import PRESENT, AttributeRead, ModulePath
 from rekindle.runtime.strategies import attribute_checks
 from rekindle.runtime.strategies.call_facts import CallFacts, _value_of
@@ -165,6 +166,27 @@ def test_arguments(arguments: tuple[object, ...], holds: bool, verdicts: list[bo
     assert facts.hold(module, *arguments) is holds
     assert facts.hold(module, *arguments, "more", "of", "them") is holds
     assert len(verdicts) == (0 if holds else 2)
+
+
+@pytest.mark.parametrize(
+    ("argument", "holds"),
+    [
+        (torch.ones(2), True),
+        (nn.Parameter(torch.ones(2)), True),
+        (torch.ones(2).as_subclass(Subclass), False),
+        (None, False),
+        ([torch.ones(2)], False),
+        (torch.float32, False),
+    ],
+)
+def test_tensors_of_a_union(argument: object, holds: bool, verdicts: list[bool]) -> None:
+    facts = CallFacts({1: TENSOR}, {})
+    in_python = facts.hold
+    facts.use_machine_code()
+    assert in_python is not None
+    assert facts.hold is not None
+    assert in_python(3, argument) is facts.hold(3, argument) is holds
+    assert verdicts == ([] if holds else [False])
 
 
 def test_a_call_with_too_few_arguments_raises_what_python_raises(verdicts: list[bool]) -> None:

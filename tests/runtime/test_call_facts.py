@@ -223,3 +223,37 @@ def test_the_number_of_versions_is_bounded() -> None:
                 each.a, each.b, each.c, each.d = (bool(code >> bit & 1) for bit in range(4))
             agrees(compiled, module, X)
     assert versions_of(compiled) == 8
+
+
+class Indices:
+    def __init__(self, first: Tensor) -> None:
+        self.first = first
+
+
+class Subclass(Tensor):
+    pass
+
+
+def test_tensors_of_a_union_are_known() -> None:
+    @rekindle.script
+    def gathered(x: Tensor, index: Tensor | Indices, other: Tensor | list[Tensor]) -> Tensor:
+        if isinstance(index, Indices):
+            index = index.first
+        if isinstance(other, Tensor):
+            return x[index] + other
+        assert isinstance(index, Tensor)
+        return x[index] * len(other)
+
+    index, object = torch.tensor([1, 3]), Indices(torch.tensor([0]))
+    for _ in range(3):
+        assert torch.equal(gathered(X, index, X[:1]), torch.tensor([1.0, 3.0]))
+    executed = rekindle.last_executed_graph()
+    assert executed is not None
+    assert executed.find_node("prim::isinstance") is None
+    for _ in range(3):
+        assert torch.equal(gathered(X, object, X[:1] + 1), torch.tensor([1.0]))
+        assert torch.equal(gathered(X, object, [X, X]), torch.tensor([0.0]))
+        assert torch.equal(gathered(X, index, [X, X]), torch.tensor([2.0, 6.0]))
+        assert torch.equal(gathered(X, index, X[:1]), torch.tensor([1.0, 3.0]))
+        assert type(gathered(X, index, X[:1].as_subclass(Subclass))) is Subclass
+        assert gathered(X, index, nn.Parameter(X[:1])).requires_grad

@@ -27,14 +27,16 @@ class RowKind(IntEnum):
     """An argument [its number] is an object [its address]."""
     IS_NOT = 1
     """An argument [its number] is not an object [its address]."""
-    ARGUMENT = 2
+    IS_TENSOR = 2
+    """An argument [its number] is a plain Tensor."""
+    ARGUMENT = 3
     """Argument [its number] is a module: keep its attributes [as number]."""
-    MODULE = 3
+    MODULE = 4
     """A module [whose attributes have a number] has a submodule [its name]: keep its attributes [as number]."""
-    VALUE = 4
+    VALUE = 5
     """An attribute of a module [number, name] is equal to an object [its address] of the same class: None, a bool, a
     number, or a str."""
-    TENSOR = 5
+    TENSOR = 6
     """A parameter or buffer of a module [number, name] is a plain Tensor of a dtype, a kind of device without an index,
     and a rank [three numbers]."""
 
@@ -172,7 +174,11 @@ argument:
   %argument_at = getelementptr ptr, ptr %arguments, i64 %first
   %given = load ptr, ptr %argument_at
   %is_object = icmp eq ptr %given, %second
-  switch i64 %form, label %is_not [i64 {int(RowKind.IS)}, label %is i64 {int(RowKind.ARGUMENT)}, label %argument_module]
+  switch i64 %form, label %is_not [i64 {int(RowKind.IS)}, label %is i64 {int(RowKind.ARGUMENT)}, label %argument_module
+                                   i64 {int(RowKind.IS_TENSOR)}, label %is_tensor]
+is_tensor:
+  %plain = call i1 @is_plain_tensor(ptr %given)
+  br i1 %plain, label %next, label %no
 is:
   br i1 %is_object, label %next, label %no
 is_not:

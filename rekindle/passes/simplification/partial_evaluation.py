@@ -113,8 +113,9 @@ class PartialEvaluation:
     '''Evaluate a graph partially: inline calls, fold constants and select branches in one traversal. The docstring of
     the module shows the IR before and after.
 
-    ``known`` has constants by the numbers of inputs, or ``PRESENT``. ``types`` has the types of tensors. After ``run``,
-    ``assumptions`` has the attributes that the graph relies on, with their values.
+    ``known`` has constants by the numbers of inputs, ``PRESENT``, or the member of a Union that an input is. ``types``
+    has the types of tensors. After ``run``, ``assumptions`` has the attributes that the graph relies on, with their
+    values.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
@@ -170,11 +171,13 @@ class PartialEvaluation:
             if fact is PRESENT:
                 assert isinstance(value.type, OptionalType), "only an Optional can be known to be present"
                 new = graph.create("prim::unchecked_unwrap_optional", types=[self.types.get(index, value.type.element)])
+            elif isinstance(fact, TensorType):
+                new = graph.create("prim::unchecked_cast", types=[fact])
             else:
                 new = graph.create_constant(fact, NONE if fact is None else None)
             new.insert_before(first)
             value.replace_all_uses_with(new.output)
-            if fact is PRESENT:
+            if new.kind != "prim::Constant":
                 new.add_input(value)
             changed = True
         return changed

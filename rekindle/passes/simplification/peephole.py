@@ -20,6 +20,8 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+import torch
+
 from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.analysis.object_identity import are_distinct_objects
 from rekindle.ir.graph import Graph, Node, Value
@@ -178,17 +180,29 @@ def _cast_of_cast(at: RewriteSite) -> bool:
 
 
 def _type_test(at: RewriteSite) -> bool:
-    """Replace the test whether a value is a Tensor or a number by a constant, if the type of the value before casts
-    determines it. Return whether that was done."""
+    """Replace the test whether a value is a Tensor, a number or an instance of a class by a constant, if the type of
+    the value, also before casts, determines it. Return whether that was done."""
     node = at.node
-    types, type = node["types"], _before_casts(node.input).type
-    if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
+    types, type = node["types"], node.input.type
+    if not isinstance(types, list):
         return False
+    if not isinstance(type, TensorType):
+        type = _before_casts(node.input).type
     if isinstance(type, TensorType):
-        return at.fold(TENSOR in types)
-    if type not in (INT, FLOAT, COMPLEX, BOOL):
+        return all(each in _SIMPLE or _has_no_tensors(each) for each in types) and at.fold(TENSOR in types)
+    if type not in _SIMPLE or any(each not in _SIMPLE for each in types):
         return False
     return at.fold(type in types or (type == BOOL and INT in types))
+
+
+_SIMPLE: Final = (TENSOR, INT, FLOAT, COMPLEX, BOOL)
+
+
+def _has_no_tensors(type: object) -> bool:
+    """Return whether a type is a class of which no Tensor is an instance."""
+    if not isinstance(type, ClassType):
+        return False
+    return type.python_class is None or not issubclass(type.python_class, torch.Tensor)
 
 
 def _before_casts(value: Value) -> Value:

@@ -45,6 +45,11 @@ class AttributeRows:
         self.argument_count = max(self.argument_count, number + 1)
         self._add(RowKind.IS_NOT if negated else RowKind.IS, number, self._address(value))
 
+    def argument_is_tensor(self, number: int) -> None:
+        """Add the check that an argument is a plain Tensor."""
+        self.argument_count = max(self.argument_count, number + 1)
+        self._add(RowKind.IS_TENSOR, number)
+
     def attribute_is(self, module: ModulePath, name: str, value: object) -> None:
         """Add the check that an attribute equals a value of the same class: None, a bool, a number or a string."""
         self._add(RowKind.VALUE, self._module(module), self._name(name), self._address(value))

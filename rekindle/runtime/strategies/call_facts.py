@@ -1,7 +1,8 @@
 """Call facts: assumptions about calls that a graph is evaluated with, and the test of whether a call satisfies them.
 
 Before anything else is done with a graph, :class:`~rekindle.passes.PartialEvaluation` evaluates it for the first call:
-for inputs that are None or a bool, and for the bools, numbers and strings among the attributes of modules::
+for inputs that are None or a bool, for the Tensors among those of a Union, and for the bools, numbers and strings among
+the attributes of modules::
 
     def forward(self, x, mask: Optional[Tensor]):        lambda r0, r1, r2: (
         if mask is not None: …                      →        r2 is None
@@ -17,7 +18,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import torch
 
@@ -26,7 +27,7 @@ from rekindle.analysis.effects import CALLS
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import is_foreign
-from rekindle.ir.types import BOOL, OptionalType, TensorType
+from rekindle.ir.types import BOOL, TENSOR, OptionalType, TensorType, Type, UnionType
 from rekindle.passes import PartialEvaluation
 from rekindle.passes.simplification.partial_evaluation import (
     PRESENT,
@@ -44,12 +45,15 @@ _TABLES: Final = ("_parameters", "_buffers")
 _ASSUMED: Final = (bool, int, float, str, type(None))
 """The classes of attribute values that are assumed to be constant."""
 
+InputKind = Literal["bool", "optional", "union"]
+"""A bool, a value that may be None, or a member of a Union of Tensor and other types."""
+
 
 @dataclass(slots=True)
 class CallFacts:
-    """The assumptions about a call: ``inputs`` by index that are constants or ``PRESENT`` (not None), and
-    ``attributes`` with their values. ``hold``, called with the arguments, tests whether the assumptions are met; it is
-    None if there are none."""
+    """The assumptions about a call: ``inputs`` by index that are constants, ``PRESENT`` (not None) or of the type
+    Tensor, and ``attributes`` with their values. ``hold``, called with the arguments, tests whether the assumptions are
+    met; it is None if there are none."""
 
     inputs: Mapping[int, object]
     attributes: Mapping[AttributeRead, object]
@@ -68,7 +72,10 @@ class CallFacts:
             return
         rows = AttributeRows()
         for index, fact in self.inputs.items():
-            rows.argument_is(index, None if fact is PRESENT else fact, negated=fact is PRESENT)
+            if fact == TENSOR:
+                rows.argument_is_tensor(index)
+            else:
+                rows.argument_is(index, None if fact is PRESENT else fact, negated=fact is PRESENT)
         for read, value in self.attributes.items():
             if not isinstance(value, TensorType):
                 rows.attribute_is(read.module, read.name, value)
@@ -87,7 +94,10 @@ def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
     modules: dict[ModulePath, str] = {}
     lines = [f"def hold({', '.join(f'r{index}' for index in range(count))}, *others):", " try:"]
     for index, fact in facts.inputs.items():
-        lines.append(f"  if r{index} is {'None' if fact is PRESENT else f'not {fact}'}: return False")
+        if fact == TENSOR:
+            lines.append(f"  if type(r{index}) not in classes: return False")
+        else:
+            lines.append(f"  if r{index} is {'None' if fact is PRESENT else f'not {fact}'}: return False")
     for number, (read, value) in enumerate(facts.attributes.items()):
         owner = _module_name(read.module, modules, lines)
         if isinstance(value, TensorType):
@@ -124,25 +134,36 @@ def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """Facts about a function with all that it calls, which hold for every call. ``inputs`` are the used inputs that may
-    be None or are bools, by index, and whether they are bools."""
+    """Facts about a function with all that it calls, which hold for every call. ``inputs`` are the used inputs whose
+    class or value may decide branches, by index, and what they are."""
 
-    inputs: tuple[tuple[int, bool], ...]
+    inputs: tuple[tuple[int, InputKind], ...]
     runs_unknown_code: bool
     """Whether the program calls code that may write to any attribute."""
     keeps_types: bool
     """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
 
     def known_inputs(self, arguments: Sequence[object]) -> dict[int, object]:
-        """Return by index the inputs that are None, True or False, or known not to be None."""
+        """Return by index the inputs that are None, True or False, known not to be None, or Tensors of a Union."""
         found: dict[int, object] = {}
-        for index, is_bool in self.inputs:
+        for index, kind in self.inputs:
             argument = arguments[index]
-            if not is_bool:
+            if kind == "optional":
                 found[index] = None if argument is None else PRESENT
-            elif isinstance(argument, bool):
+            elif kind == "bool" and isinstance(argument, bool):
                 found[index] = argument
+            elif kind == "union" and type(argument) in _TENSORS:
+                found[index] = TENSOR
         return found
+
+
+def _kind_of(type: Type) -> InputKind | None:
+    """Return what an input of a type is if its class or value may decide branches; otherwise None."""
+    if type == BOOL:
+        return "bool"
+    if isinstance(type, OptionalType):
+        return "optional"
+    return "union" if isinstance(type, UnionType) and TENSOR in type.members else None
 
 
 @dataclass(slots=True)
@@ -182,12 +203,12 @@ class CallFactsFinder:
         return self.facts.keeps_types
 
     def _find_facts(self) -> ProgramFacts:
-        inputs = {
-            index: value.type == BOOL
+        inputs = [
+            (index, kind)
             for index, value in enumerate(self.record.graph.inputs)
-            if value.has_uses and (value.type == BOOL or isinstance(value.type, OptionalType))
-        }
-        return ProgramFacts(tuple(inputs.items()), self.written is None, keeps_types(graphs_of(self.record)))
+            if value.has_uses and (kind := _kind_of(value.type)) is not None
+        ]
+        return ProgramFacts(tuple(inputs), self.written is None, keeps_types(graphs_of(self.record)))
 
     def evaluation(self, arguments: Sequence[object]) -> PartialEvaluation:
         """Return the pass that evaluates the graph of the function for calls like one with ``arguments``."""

@@ -343,9 +343,11 @@ class SpecializingStrategy:
             self._finder.stored_facts = self._stored.facts
         evaluation = self._finder.evaluation(arguments)
         found = self.versions_of(self._record, self._budget, evaluation, self.general, self._stored)
-        if found.facts.hold is None:
+        if found.facts.hold is None:  # it fits all calls
             self._general = found
-        self._graphs.insert(0, found)
+            self._graphs.append(found)
+        else:
+            self._graphs.insert(0, found)
         return found
 
     def _general_graph(self) -> GraphVersions:

@@ -122,6 +122,17 @@ graph(%x : Tensor, %n : int, %b : bool, %u : Union(Tensor, int)):
   %r : (bool, bool, bool, bool, Tensor, int) = prim::TupleConstruct(%1, %2, %3, %4, %5, %6)
   return (%r)
 """,
+    "is it a Tensor or an object, where a cast to a member of a Union decides": """
+graph(%u : Union(Tensor, Generator), %w : Union(Tensor, int)):
+  %x : Tensor = prim::unchecked_cast(%u)
+  %y : Tensor = prim::unchecked_cast(%w)
+  %1 : bool = prim::isinstance[types=[Tensor]](%x)
+  %2 : bool = prim::isinstance[types=[int]](%y)
+  %3 : bool = prim::isinstance[types=[Generator]](%x)
+  %4 : bool = prim::isinstance[types=[Tensor]](%u)
+  %r : (bool, bool, bool, bool) = prim::TupleConstruct(%1, %2, %3, %4)
+  return (%r)
+""",
     "a choice of True and False": """
 graph(%p : bool):
   %yes : bool = prim::Constant[value=1]()
