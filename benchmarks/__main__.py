@@ -55,6 +55,7 @@ from benchmarks import (
     plots,
     rounded_weights,
     strategies,
+    thread_wakes,
     trace_time,
     training,
     whole_steps,
@@ -343,6 +344,12 @@ def _rounded_weights(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _thread_wakes(options: argparse.Namespace) -> list[Any]:
+    rows = list(thread_wakes.run(0.1 if options.quick else thread_wakes.SECONDS))
+    _show("Wakes of another thread of Python a second, while a program runs", thread_wakes.table(rows))
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -358,6 +365,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "trace_time": _trace_time,
     "interpreter": _interpreter,
     "fork_wait": _fork_wait,
+    "thread_wakes": _thread_wakes,
     "archives": _archives,
     "frozen": _frozen,
     "batching": _batching,
