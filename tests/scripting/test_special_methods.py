@@ -190,6 +190,213 @@ def test_calls_that_forward_are_compiled(part: nn.Module) -> None:
         torch.testing.assert_close(rekindle.script(module)(x), module(x))
 
 
+class Switched(nn.Linear):
+    """Call ``forward`` unless ``is_shifted``, which is False."""
+
+    is_shifted = False
+
+    def __call__(self, *args, **kwargs):
+        if self.is_shifted and self.training:
+            shift = len(args)
+            return super().__call__(*args, **kwargs) + shift
+        return super().__call__(*args, **kwargs)
+
+
+class Trained(Switched):
+    """The condition begins with what may change, and is False nonetheless."""
+
+    def __call__(self, x: torch.Tensor):
+        if self.training and self.is_shifted:
+            return super().__call__(x) + 1
+        elif not self.is_shifted:
+            return super().__call__(x)
+        else:
+            return None
+
+
+class Final(nn.Linear):
+    __constants__ = ("is_shifted",)
+
+    def __init__(self, *sizes: int) -> None:
+        super().__init__(*sizes)
+        self.is_shifted = False
+
+    def __call__(self, x):
+        return super().__call__(x + 1) if False else super().__call__(x)
+
+
+class Declared(Final):
+    def __call__(self, x):
+        if not self.is_shifted or self.training:
+            return self.forward(x)
+        return self.forward(x + 1)
+
+
+@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize("cls", [Switched, Trained, Declared])
+def test_conditions_on_constants_of_the_class_are_decided(cls: type[nn.Linear], is_training: bool) -> None:
+    x = torch.randn(3, 2)
+    part = cls(2, 2).train(is_training)
+    for module in (part, Holder(part)):
+        scripted = rekindle.script(module)
+        torch.testing.assert_close(scripted(x), module(x))
+        torch.testing.assert_close(scripted.train(not is_training)(x), module.train(not is_training)(x))
+        module.train(is_training)
+
+
+@pytest.mark.parametrize("cls", [Switched, Trained, Declared])
+def test_constants_that_decide_a_call_cannot_change_once_it_is_compiled(cls: type[nn.Linear]) -> None:
+    part = cls(2, 2)
+    for scripted in (rekindle.script(part), rekindle.script(Holder(part)).part):
+        assert scripted.is_shifted is False
+        with pytest.raises(AttributeError, match="'is_shifted' is a constant of the compiled module"):
+            scripted.is_shifted = True
+        with pytest.raises(AttributeError, match="'is_shifted'"):
+            del scripted.is_shifted
+
+
+def test_a_constant_that_decides_a_call_is_read_again_by_the_next_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = Switched(2, 2), torch.randn(3, 2)
+    torch.testing.assert_close(rekindle.script(module)(x), module(x))
+    monkeypatch.setattr(Switched, "is_shifted", True)
+    with pytest.raises(rekindle.errors.NotScriptableError, match="defines '__call__'"):
+        rekindle.script(module)
+
+
+def _set(module: Switched) -> Switched:
+    module.is_shifted = False
+    return module
+
+
+class Assigning(Switched):
+    def forward(self, x: torch.Tensor):
+        y = super().forward(x)
+        self.is_shifted = True
+        return y
+
+
+class OfProperty(Switched):
+    @property
+    def is_shifted(self) -> bool:  # type: ignore[override]
+        return self.weight.size(0) > 5
+
+
+class OnTraining(nn.Linear):
+    def __call__(self, x):
+        if self.training:
+            return super().__call__(x) + 1
+        return super().__call__(x)
+
+
+class Asking(nn.Linear):
+    is_shifted = False
+
+    def asked(self):
+        raise AssertionError
+
+    def __call__(self, x):
+        if self.asked() and self.is_shifted:
+            return super().__call__(x) + 1
+        return super().__call__(x)
+
+
+class WithEffect(nn.Linear):
+    is_shifted = False
+
+    def __call__(self, x):
+        if not self.is_shifted:
+            x += 1
+        return super().__call__(x)
+
+
+class InOrder(nn.Bilinear):
+    def __call__(self, x, y):
+        return super().__call__(y, x)
+
+
+class ForwardingToMore(Shifted):
+    def __call__(self, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+
+
+class ByName(nn.Linear):
+    def __call__(self, x):
+        return self.forward(x)
+
+
+def shifted_without_syntax(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x) + 1
+
+    return wrapper
+
+
+class Wrapped(nn.Linear):
+    def __call__(self, x):
+        y = super().__call__(x)
+        return y + 1
+
+    __call__ = shifted_without_syntax(__call__)
+
+
+def _hooked(module: nn.Module) -> nn.Module:
+    module.register_forward_hook(doubled)
+    return module
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: _set(Switched(2, 2)),
+        lambda: Assigning(2, 2),
+        lambda: OfProperty(2, 2),
+        lambda: OnTraining(2, 2),
+        lambda: Asking(2, 2),
+        lambda: WithEffect(2, 2),
+        lambda: InOrder(2, 2, 2),
+        lambda: ForwardingToMore(2, 2),
+        lambda: _hooked(ByName(2, 2)),
+        lambda: Wrapped(2, 2),
+        lambda: Final(2, 2),
+    ],
+)
+def test_calls_that_are_not_known_to_only_forward_are_rejected(make) -> None:
+    module = make()
+    with pytest.raises(rekindle.errors.NotScriptableError) as caught:
+        rekindle.script(module)
+    assert str(caught.value).partition("\n")[0] == _MESSAGE.format(type(module).__name__)
+
+
+class AssigningToPart(Holder):
+    def forward(self, x: torch.Tensor):
+        self.part.is_shifted = True
+        return self.part(x)
+
+
+def test_programs_cannot_assign_constants_that_decide_a_call() -> None:
+    with pytest.raises(rekindle.errors.CompileError) as caught:
+        rekindle.script(AssigningToPart(Switched(2, 2)))
+    assert "'is_shifted' is a constant of the module 'Switched' and cannot be assigned" in str(caught.value)
+    assert "the '__call__' of the class depends on 'is_shifted'; set it before compiling" in str(caught.value)
+
+
+@pytest.mark.parametrize("module", [ForwardingToMore(2, 2), _set(Switched(2, 2)), OnTraining(2, 2)])
+def test_parts_run_calls_that_may_do_more(module: nn.Module) -> None:
+    x = torch.randn(3, 2)
+    holder = Holder(module)
+    scripted = rekindle.script(holder)
+    torch.testing.assert_close(scripted(x), holder(x))
+    torch.testing.assert_close(scripted.eval()(x), holder.eval()(x))
+
+
+def test_archives_of_modules_with_decided_calls(tmp_path: Path) -> None:
+    module, x = Switched(2, 2), torch.randn(3, 2)
+    rekindle.save(rekindle.script(module), tmp_path / "module.pt")
+    for load in (rekindle.load, torch.jit.load):
+        torch.testing.assert_close(load(tmp_path / "module.pt")(x), module(x))
+
+
 def test_forward_may_be_called_by_name() -> None:
     module = Unused(Shifted(2, 2))
     x = torch.randn(3, 2)

@@ -66,5 +66,17 @@ def find_member(cls: type, name: str, default: object = None) -> object:
     return default
 
 
+def own_method(cls: type, name: str) -> object | None:
+    """Return the special method ``name`` that ``cls``, or a base outside of PyTorch, defines; None if it has PyTorch's,
+    or none."""
+    found = find_member(cls, name)
+    return None if found is None or is_of_pytorch(found) else found
+
+
+def is_of_pytorch(member: object) -> bool:
+    """Return whether a module of PyTorch defines a member of a class."""
+    return str(getattr(member, "__module__", "")).partition(".")[0] == "torch"
+
+
 def _seen(value: object) -> object:
     return value.function if isinstance(value, ScriptMethod) else value

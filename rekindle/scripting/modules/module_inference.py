@@ -26,7 +26,9 @@ from rekindle.scripting.constants import is_constant
 from rekindle.scripting.library_values.builtin_table import builtin_kind
 from rekindle.scripting.library_values.math_functions import math_name
 from rekindle.scripting.library_values.python_objects import is_known
+from rekindle.scripting.modules.class_members import own_method
 from rekindle.scripting.modules.distributed_wrappers import check_not_distributed
+from rekindle.scripting.modules.forwarding_calls import constants_of_call
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container, ModuleFacts
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.scripting.value_types import NotInferable, infer, of_own_class
@@ -121,7 +123,19 @@ class _Gatherer:
             facts.pre_hooks = tuple(module._forward_pre_hooks.values())
         else:
             facts.has_traced_hooks = bool(module._forward_hooks or module._forward_pre_hooks)
+        if own_method(self.cls, "__call__") is not None:
+            self._call()
         return facts
+
+    def _call(self) -> None:
+        """Determine what the ``__call__`` of the class does. Constants in the class on which that depends become
+        constants of the module, since a change of one would take effect in Python alone."""
+        facts = self.facts
+        constants = constants_of_call(facts, self.ignored)
+        facts.does_more_in_call = constants is None
+        if constants:
+            facts.constants |= constants
+            facts.read_by_call = frozenset(constants)
 
     def _check_no_backward_hooks(self) -> None:
         if self.module._backward_hooks or self.module._backward_pre_hooks:

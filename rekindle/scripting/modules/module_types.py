@@ -66,6 +66,10 @@ class ModuleFacts:
     """The paths of submodules, parameters and buffers that an earlier path has too: tied weights, shared parts."""
     repeated_children: frozenset[str] = frozenset()
     """The names of submodules that an earlier name has too."""
+    does_more_in_call: bool = False
+    """Whether the class defines a ``__call__`` that may do more than to call ``forward`` with the same arguments."""
+    read_by_call: frozenset[str] = frozenset()
+    """The constants in the class on which it depends that ``__call__`` does no more; they are among ``constants``."""
     hooks_take_keywords: bool = False
     """Whether a hook was registered with ``with_kwargs=True``."""
     hooks: tuple[Any, ...] = ()

@@ -63,7 +63,7 @@ from rekindle.scripting.library_values.math_functions import math_function
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.modules import stored_methods
-from rekindle.scripting.modules.class_members import find_member, members_of, owners_of
+from rekindle.scripting.modules.class_members import find_member, members_of, own_method, owners_of
 from rekindle.scripting.modules.dynamic_attributes import (
     ask,
     dynamic_slot,
@@ -80,7 +80,6 @@ from rekindle.scripting.modules.module_views import ModuleView, is_view_of_items
 from rekindle.scripting.modules.special_methods import (
     check_iterates_over_items,
     has_compiled_call,
-    own_method,
     warn_of_omitted_call,
 )
 from rekindle.scripting.modules.stored_methods import stored_method
@@ -465,7 +464,9 @@ class ModuleValue(SugaredValue):
             raise UnsupportedError(
                 f"'{name}' is a constant of {self.description} and cannot be assigned",
                 range,
-                hint=f"take '{name}' out of __constants__, or Final out of its annotation",
+                hint=f"take '{name}' out of __constants__, or Final out of its annotation"
+                if name not in facts.read_by_call
+                else f"the '__call__' of the class depends on '{name}'; set it before compiling",
             )
         property_of(self.concrete, name)
         make_slot(self.concrete, name, value.type, range, graph)
@@ -488,7 +489,7 @@ class ModuleValue(SugaredValue):
 
     @property
     def accepts_sugared_args(self) -> bool:
-        if has_compiled_call(self.facts.python_class):
+        if has_compiled_call(self.facts):
             return self.concrete.generic_function("__call__") is not None
         return ForwardWithHooks(self).accepts_sugared_args
 
@@ -502,9 +503,9 @@ class ModuleValue(SugaredValue):
 
     def _called(self, range: SourceRange, graph: Graph) -> SugaredValue:
         """Return what a call of the module calls: the ``__call__`` of its class, or that of ``nn.Module``."""
-        if has_compiled_call(self.facts.python_class):
+        if has_compiled_call(self.facts):
             return self.attribute(range, graph, "__call__")
-        warn_of_omitted_call(self.facts.python_class)
+        warn_of_omitted_call(self.facts)
         return ForwardWithHooks(self)
 
     # ------------------------------------------------------------------------------------------------------- containers

@@ -247,7 +247,7 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
     Raises:
         CompileError: a method cannot be compiled; the type is then not marked as compiled.
     """
-    check_call_is_forward(concrete.python_class)
+    check_call_is_forward(concrete.facts)
     progress = _Progress()
     try:
         with compiled_in_one_file(concrete):
