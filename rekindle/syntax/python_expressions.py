@@ -128,6 +128,8 @@ class ExpressionBuilder:
         self.diagnostics = diagnostics
         """Collects the errors of unsupported constructs, so that parsing continues after them; None to raise the
         first."""
+        self.expanded: set[str] = set()
+        """The variables that calls expand to keyword arguments, among the expressions read so far."""
         self._offset = places.offset
         self._leaves: dict[type[ast.expr], Callable[[Any], Expr]] = {
             ast.Name: self._name,
@@ -350,6 +352,8 @@ class ExpressionBuilder:
             if keyword.arg is None:
                 ident = Ident.create(SourceRange(self.source, range.start, range.start + 2), "**")
                 attributes.append(Attribute.create(range, ident, self.expr(keyword.value)))
+                if isinstance(keyword.value, ast.Name):
+                    self.expanded.add(keyword.value.id)
                 continue
             ident = Ident.create(SourceRange(self.source, range.start, range.start + len(keyword.arg)), keyword.arg)
             attributes.append(Attribute.create(range, ident, self.expr(keyword.value)))

@@ -10,6 +10,7 @@ from typing import Any
 
 from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.syntax.desugaring import loop_with_else, together
+from rekindle.syntax.keyword_dicts import with_known_keywords
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, OffsetTable
 from rekindle.syntax.python_names import (
@@ -283,7 +284,8 @@ class StatementBuilder(ExpressionBuilder):
         body = [] if signature_only else self.stmts(node.body)
         self._function = outer
         range = self._until(node, body) if body else range
-        return Def.create(range, self._defined_name(node), params, returns, body)
+        made = Def.create(range, self._defined_name(node), params, returns, body)
+        return with_known_keywords(made, self.expanded) if self.expanded else made
 
     def _nested_function(self, node: ast.FunctionDef) -> Stmt:
         if node.decorator_list:
