@@ -61,6 +61,7 @@ from rekindle.ir.redefinition import fix_result, wanted_result
 from rekindle.ir.types import (
     ANY,
     BOOL,
+    NONE,
     STRING,
     TENSOR,
     DictType,
@@ -344,7 +345,7 @@ def _forget_any(emitter: Emitter, type: Type, range: SourceRange) -> None:
 def emit_return(emitter: Emitter, statement: Return) -> None:
     declared = emitter.returns.declared
     value = emitter.emit_expression(statement.value, declared)
-    if declared is not None and emitter.returns.merged is None and _differs_in_length(value.type, declared):
+    if declared is not None and emitter.returns.merged is None and _is_other_tuple(value.type, declared):
         declared = emitter.returns.declared = None  # ``-> tuple[Tensor]`` of what gives two: Python does not mind
     if declared is not None and emitter.returns.merged is None and value.type.is_subtype_of(declared):
         if isinstance(declared, (ListType, DictType)) and lost_class(value.type, declared) is not None:
@@ -379,11 +380,17 @@ def emit_return(emitter: Emitter, statement: Return) -> None:
     leave_with(emitter, value, statement.range)
 
 
-def _differs_in_length(type: Type, declared: Type) -> bool:
-    """Return whether both are tuples without field names, of different lengths."""
+def _is_other_tuple(type: Type, declared: Type) -> bool:
+    """Return whether both are tuples without field names that differ in length, or in an item that is None: results of
+    ``-> tuple[Tensor, Tensor]`` often are ``(x, None)``."""
     if not isinstance(type, TupleType) or not isinstance(declared, TupleType):
         return False
-    return len(type.elements) != len(declared.elements) and type.fields is None and declared.fields is None
+    if type.fields is not None or declared.fields is not None:
+        return False
+    if len(type.elements) != len(declared.elements):
+        return True
+    pairs = zip(type.elements, declared.elements, strict=True)
+    return any(item == NONE and not item.is_subtype_of(wanted) for item, wanted in pairs)
 
 
 def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> None:

@@ -74,19 +74,9 @@ class PythonFunctionValue(SugaredValue):
             rest = inputs[len(pairs) :]
             inputs = [value for formal, value in pairs if not formal.kwarg_only] + rest
             inputs += [value for _, value in named]
-        if (found := next((value.type for value in inputs if holds_set(value.type)), None)) is not None:
-            raise UnsupportedError(
-                f"{self.description} would be given a dict in place of the {found.annotation}",
-                call.range,
-                hint="pass sorted(s)",
-            )
         if call.targets == 0 and function_def(self.function, signature_only=True).return_type is None:
             result = ANY  # nothing reads it, and functions that are called for their effects return None
-        node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
-        called = _as_python_calls(self._called(), inputs, [name for name, _ in named])
-        node.attributes["name"] = called.__name__
-        node.attributes["function"] = ConstantObject(called)
-        return SimpleValue(call.graph.insert_node(node).output)
+        return insert_call(self.description, self._called(), call, inputs, [name for name, _ in named], result)
 
     def _called(self) -> Callable[..., Any]:
         return self.function if self.owner is None else types.MethodType(self.function, self.owner)
@@ -108,6 +98,32 @@ class PythonFunctionValue(SugaredValue):
         ]
         graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
         return graph.insert_node(graph.create("prim::Uninitialized", types=[result], range=range)).output
+
+
+def insert_call(
+    description: str,
+    function: Callable[..., Any],
+    call: CallSite,
+    inputs: Sequence[Value],
+    names: Sequence[str],
+    result: Type,
+) -> SugaredValue:
+    """Insert a call of a Python function, with its last arguments passed by ``names``; return its result.
+
+    Raises:
+        UnsupportedError: an argument is a set, for which a program has a dict.
+    """
+    if (found := next((value.type for value in inputs if holds_set(value.type)), None)) is not None:
+        raise UnsupportedError(
+            f"{description} would be given a dict in place of the {found.annotation}",
+            call.range,
+            hint="pass sorted(s)",
+        )
+    node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
+    called = _as_python_calls(function, inputs, names)
+    node.attributes["name"] = called.__name__
+    node.attributes["function"] = ConstantObject(called)
+    return SimpleValue(call.graph.insert_node(node).output)
 
 
 def _as_python_calls(function: Callable[..., Any], inputs: Sequence[Value], names: Sequence[str]) -> Callable[..., Any]:

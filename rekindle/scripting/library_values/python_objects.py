@@ -25,6 +25,7 @@ from rekindle.ir.types import STRING, ListType, Type
 from rekindle.scripting.annotations import spell_annotation
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
+from rekindle.scripting.library_values.loggers import LoggerMethod, is_method
 from rekindle.scripting.library_values.unusable_values import UnusableValue, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
 
@@ -93,6 +94,8 @@ class PythonObject(StaticValue):
     # ------------------------------------------------------------------------------------------------------ attributes
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if is_method(self.obj, name):
+            return LoggerMethod(self.obj, name)
         cls = type(self.obj)
         defined = inspect.getattr_static(cls, name, _ABSENT)
         if isinstance(defined, FunctionType) and name not in getattr(self.obj, "__dict__", {}):
