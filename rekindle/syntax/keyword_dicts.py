@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from rekindle.syntax.desugaring import hidden, together
@@ -160,9 +161,7 @@ def _has_names(literal: Tree) -> bool:
 
 
 def _rewritten(tree: Tree, uses: dict[str, _Uses]) -> Tree:
-    children: list[Child] = [
-        _rewritten(child, uses) if isinstance(child, Tree) else child for child in tree.children
-    ]
+    children: list[Child] = [_rewritten(child, uses) if isinstance(child, Tree) else child for child in tree.children]
     made = Tree(tree.kind, tree.range, tuple(children))
     if tree.kind == Assign.KIND:
         name, literal = _assigned(Assign(tree))
@@ -172,7 +171,7 @@ def _rewritten(tree: Tree, uses: dict[str, _Uses]) -> Tree:
         expanded = [_expanded(attribute) for attribute in Apply(tree).attributes]
         for name in dict.fromkeys(each for each in expanded if each in uses):
             assert name is not None
-            made = _each(made, lambda call, name=name: _spelled(call, name, uses[name].literals))
+            made = _each(made, partial(_spelled, name, uses[name].literals))
     return made
 
 
@@ -200,7 +199,7 @@ def _each(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     return Tree(tree.kind, tree.range, (condition, *(_each(branch, change) for branch in branches)))
 
 
-def _spelled(call: Tree, name: str, literals: Sequence[Tree]) -> Tree:
+def _spelled(name: str, literals: Sequence[Tree], call: Tree) -> Tree:
     """Return a call for each literal that the variable ``name`` may hold, selected by its number."""
     calls = [_with_arguments(Apply(call), name, DictLiteral(literal)) for literal in literals]
     range = call.range

@@ -114,8 +114,6 @@ def uses_a_result(x: Tensor) -> Tensor:
     return x if result is None else x + 1
 
 
-
-
 class Named(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         logger.warning("%s", self)

@@ -17,7 +17,9 @@ from rekindle.scripting.callables.python_calls import insert_call
 
 _RESULTS: Final[dict[str, Type]] = {
     **dict.fromkeys(("debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log"), NONE),
-    **{"isEnabledFor": BOOL, "hasHandlers": BOOL, "getEffectiveLevel": INT},
+    "isEnabledFor": BOOL,
+    "hasHandlers": BOOL,
+    "getEffectiveLevel": INT,
 }
 """The result types of methods of loggers. Those of other methods, such as ``warning_once`` of transformers, are
 unknown: a call of them has to be a statement."""

@@ -94,7 +94,7 @@ class _Proof:
                     return None
                 taken = statement.body if holds else statement.orelse
                 return self._returned([*taken, *body[index + 1 :]])
-            elif not (isinstance(statement, ast.Pass) or _is_text(statement)):
+            if not (isinstance(statement, ast.Pass) or _is_text(statement)):
                 return None
         return None
 
@@ -116,8 +116,8 @@ class _Proof:
         return None
 
     def _decided(self, values: Sequence[ast.expr], *, by: bool) -> bool | None:
-        """Return the truth of operands that one operand with the truth ``by`` decides. Those before it have to be known,
-        or to be ``self.training``."""
+        """Return the truth of operands that one operand with the truth ``by`` decides. Those before it have to be
+        known, or to be ``self.training``."""
         is_known = True
         for value in values:
             holds = self._truth(value)
