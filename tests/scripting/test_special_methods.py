@@ -340,6 +340,18 @@ class Wrapped(nn.Linear):
     __call__ = shifted_without_syntax(__call__)
 
 
+class WrappedForwarding(nn.Linear):
+    def __call__(self, x):
+        return super().__call__(x)
+
+    __call__ = shifted_without_syntax(__call__)
+
+
+def test_calls_that_are_wrapped_without_decorator_syntax_are_omitted_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="run 'forward' without the decorated '__call__' of its class"):
+        rekindle.script(WrappedForwarding(2, 2))
+
+
 def _hooked(module: nn.Module) -> nn.Module:
     module.register_forward_hook(doubled)
     return module

@@ -58,6 +58,9 @@ _ROTATED = (
 _IMAGES = ((torch.randn(2, 8, 16, 16),), (torch.randn(1, 8, 20, 20),))
 _PAIRS = ((torch.rand(2, 3, 12, 14), torch.rand(2, 3, 12, 14)), (torch.rand(1, 3, 16, 9), torch.rand(1, 3, 16, 9)))
 _POSITIONS = tuple((torch.randn(2, n, 32), torch.arange(n)[None]) for n in (5, 7))
+_BIASED = tuple(
+    (torch.randn(b, n, 32), torch.randn(4 * b, 1, n), torch.ones(b, 1, n, n).triu(1) > 0) for b, n in ((2, 5), (3, 7))
+)
 torch.set_rng_state(_generator_state)
 
 _TABLE = (
@@ -97,6 +100,14 @@ CASES: tuple[Case, ...] = (
     _layer("vit", "ViT"),
     _layer("deit", "DeiT"),
     _layer("vit_mae", "ViTMAE"),
+    _layer("dinov2", "Dinov2"),
+    Case(
+        "transformers",
+        "BloomBlock",
+        lambda: _transformers("bloom", "BloomBlock")(_config("BloomConfig", hidden_size=32, n_head=4), 0).eval(),
+        (_BIASED[0], _BIASED[1]),
+        "a `__call__` of its base class, `Optional[Cache]`",
+    ),
     Case(
         "transformers",
         "CLIPAttention",
