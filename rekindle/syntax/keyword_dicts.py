@@ -42,7 +42,7 @@ from rekindle.syntax.views import (
 )
 
 _CONSTANT: Final = (Const.KIND, StringLiteral.KIND, TrueLiteral.KIND, FalseLiteral.KIND, NoneLiteral.KIND)
-_MOST: Final = 4
+_MAX_LITERALS: Final = 4
 """The number of literals up to which a call is repeated for each."""
 
 
@@ -81,7 +81,9 @@ class _Uses:
     @property
     def is_known(self) -> bool:
         """Whether the keys are known wherever it is expanded."""
-        if not self.expansions or not 1 <= len(self.literals) <= _MOST or not all(map(_has_names, self.literals)):
+        if not self.expansions or not 1 <= len(self.literals) <= _MAX_LITERALS:
+            return False
+        if not all(map(_has_names, self.literals)):
             return False
         if len(self.literals) > 1:
             return True  # the test which literal it holds raises if it is unassigned
