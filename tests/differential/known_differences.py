@@ -48,7 +48,6 @@ KNOWN_DIFFERENCES: dict[str, str] = {
     **dict.fromkeys(["module.nn_InstanceNorm1d train/0", "module.nn_InstanceNorm3d train/2"], _HALF),
     "op.nn.functional.multi_head_attention_forward float32/3/function": _SATURATED,
     **dict.fromkeys([f"module.nn_MultiheadAttention train/{case}" for case in (10, 16)], _CANCELLED),
-    "oracle.indexing.with_tensor": _OTHER_OF_A_GRAPH,
     "oracle.tensors.reductions": _OTHER_OF_A_GRAPH,
     "oracle.tensors.shapes": _OTHER_OF_A_GRAPH,
     "language.library_functions.operators_of_tensors": _OTHER_OF_A_GRAPH,

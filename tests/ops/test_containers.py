@@ -221,3 +221,14 @@ def test_unpacking_a_list_of_another_length() -> None:
         call("prim::ListUnpack", [1], outputs=[INT, INT])
     with pytest.raises(ValueError, match=r"^too many values to unpack \(expected 2\)$"):
         call("prim::ListUnpack", [1, 2, 3], outputs=[INT, INT])
+
+
+class _Unsized(tuple[int, int]):
+    """A pair as the irreducible representations of e3nn."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+def test_a_tuple_that_refuses_its_length_is_unpacked() -> None:
+    assert call("prim::TupleUnpack", _Unsized((1, 2)), outputs=[INT, INT]) == (1, 2)

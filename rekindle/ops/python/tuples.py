@@ -54,10 +54,15 @@ def _single(items: Any) -> Any:
     return item
 
 
+def _elements(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the elements as Python unpacks them: without a call of ``len``, which a subclass may refuse."""
+    return items if type(items) is tuple else tuple(iter(items))
+
+
 @implements_for_node("prim::TupleUnpack(Any tup) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_tuple(node: Node) -> Operation:
     """Return the operation that unpacks a tuple to one output for each element."""
-    return _single if len(node.outputs) == 1 else tuple
+    return _single if len(node.outputs) == 1 else _elements
 
 
 @implements_for_node("prim::ListUnpack(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
@@ -79,7 +84,7 @@ def check_count(items: Sequence[object], expected: int) -> None:
     Raises:
         ValueError: there are more items or fewer than are ``expected``.
     """
-    found = len(items)
+    found = tuple.__len__(items) if isinstance(items, tuple) else len(items)
     if found < expected:
         raise ValueError(f"not enough values to unpack (expected {expected}, got {found})")
     if found > expected:
