@@ -94,6 +94,8 @@ class ExpressionParser:
     def __init__(self, lexer: Lexer) -> None:
         self.lexer = lexer
         self.source: Source = lexer.source
+        self.expanded: set[str] = set()
+        """The variables that calls expand to keyword arguments, among the expressions read so far."""
         self._depth = 0
         self._prefixes: dict[str, Callable[[Token], Expr]] = {
             IDENT: self._name,
@@ -432,6 +434,8 @@ class ExpressionParser:
                 value = self.expression()
                 name = Ident.create(stars.range, "**")
                 attributes.append(Attribute.create(self.since(stars.start), name, value))
+                if value.tree.kind == Var.KIND:
+                    self.expanded.add(Var(value.tree).name.name)
             else:
                 if attributes:
                     lexer.fail("A positional argument follows a keyword argument.")

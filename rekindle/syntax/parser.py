@@ -14,6 +14,7 @@ from typing import TypeVar
 from rekindle.errors import CompileError, Diagnostics, ParseError, Source, SourceRange
 from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.expression_parser import ExpressionParser, check_target
+from rekindle.syntax.keyword_dicts import with_known_keywords
 from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
 from rekindle.syntax.nesting_limit import too_deep
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
@@ -565,7 +566,8 @@ class Parser(ExpressionParser):
         if self.lexer.type_comments:
             params, return_type = apply_type_comments(self.lexer, head, _first_statement(body), params, return_type)
         ident = Ident.create(name.range, name.text)
-        return Def.create(self._until(start, body), ident, params, return_type, body)
+        made = Def.create(self._until(start, body), ident, params, return_type, body)
+        return with_known_keywords(made, self.expanded) if self.expanded else made
 
     def class_definition(self) -> ClassDef:
         """Parse ``'class' name ['(' bases ')'] block``.

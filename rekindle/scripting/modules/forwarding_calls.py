@@ -116,8 +116,8 @@ class _Proof:
         return None
 
     def _decided(self, values: Sequence[ast.expr], *, by: bool) -> bool | None:
-        """Return the truth of operands that one operand with the truth ``by`` decides. Those before it have to be
-        known, or to be ``self.training``."""
+        """Return the truth of operands that one operand with the truth ``by`` decides; None if it is unknown. Operands
+        before that one have to be known, or to be ``self.training``."""
         is_known = True
         for value in values:
             holds = self._truth(value)
