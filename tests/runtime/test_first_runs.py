@@ -222,3 +222,17 @@ def test_kernels_are_compiled_in_the_third_call() -> None:
         scripted(x)
         kernels.append(len(rekindle.report(scripted).kernels))
     assert kernels == [0, 0, 1, 1]
+
+
+def test_after_a_provisional_version_was_prepared_calls_are_optimized() -> None:
+    """Kernels of products are measured in the call after: its version is not the one that was prepared."""
+    layer = torch.nn.Linear(4, 4)
+    scripted = rekindle.script(layer)
+    x = torch.ones(2, 4)
+    with torch.no_grad(), rekindle.require_fused():
+        torch.testing.assert_close(scripted(x), layer(x))
+    assert rekindle.last_executed_graph() is not scripted.graph
+    trained = rekindle.script(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4)))
+    trained.graph_for(x)
+    trained(x)
+    assert rekindle.last_executed_graph() is not trained.graph

@@ -287,6 +287,7 @@ class SpecializingStrategy:
         self._was_interpreted = False
         """Whether the first call was interpreted, without optimization."""
         self._was_called = False
+        """Whether the function was called or prepared for calls."""
 
     @cached_property
     def _stored(self) -> GraphCache | None:
@@ -303,6 +304,7 @@ class SpecializingStrategy:
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """Return the version for these arguments, compiled now even if calls are compiled in the background."""
+        self._was_called = True  # nobody prepares a function for one call
         name = _short_name(self._record)
         with (
             COMPILING,
