@@ -150,12 +150,12 @@ def differentiation(profit: DifferentiationProfit | None = None) -> tuple[Pass, 
     )
 
 
-FUSION: tuple[Pass, ...] = (FillElements(), FuseGraph(alone=True), FormNativeRegions(), DeadCodeElimination())
+FUSION: tuple[Pass, ...] = (FuseGraph(alone=True), FillElements(), FormNativeRegions(), DeadCodeElimination())
 """Runs last of all in ``native``, where no gradients are recorded."""
 
 RECORDED_FUSION: tuple[Pass, ...] = (
-    FillElements(),
     FuseGraph(),
+    FillElements(),
     OverwriteOperands(),
     FormNativeRegions(),
     DeadCodeElimination(),
