@@ -304,7 +304,7 @@ class SpecializingStrategy:
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """Return the version for these arguments, compiled now even if calls are compiled in the background."""
-        self._was_called = True  # nobody prepares a function for one call
+        self._was_called = True  # a function is prepared for several calls
         name = _short_name(self._record)
         with (
             COMPILING,
