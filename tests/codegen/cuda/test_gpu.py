@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 import rekindle
 from rekindle.codegen.fusion_executor import CAPTURING, SEVERAL_DEVICES, TOO_EARLY, FusionExecutor, group_of
+from rekindle.runtime.cuda_graphs.captured_function import CapturedFunction
 
 if not torch.cuda.is_available():
     pytest.skip("PyTorch has no GPU here", allow_module_level=True)
@@ -165,7 +166,10 @@ def test_groups_are_split_where_gpus_have_no_kernel(function: Callable[[Tensor],
 
 
 @pytest.fixture
-def cuda_graphs() -> Iterator[None]:
+def cuda_graphs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every function that can be captured is replayed: whether a replay is faster depends on the machine, and
+    tests/runtime/test_cuda_graphs.py tests that decision."""
+    monkeypatch.setattr(CapturedFunction, "_check_time", lambda self, replay, call: None)
     before = rekindle.set_cuda_graphs(True)
     try:
         with torch.no_grad():
@@ -219,7 +223,7 @@ def test_replays_draw_new_random_numbers() -> None:
     class Noise(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             y = F.dropout(x, 0.5, True)
-            for _ in range(10):  # enough for a replay to pay
+            for _ in range(10):
                 x = F.dropout(torch.sort(x)[0], 0.1, True)
             return y + 0.0 * x
 
@@ -310,7 +314,7 @@ def test_replays_on_several_streams_and_threads() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-    # 26 of a stream: a capture is kept where replays were faster, which several threads may hide from each other.
+    # 26 of a stream: another thread may capture what this one waits for
     assert _replays(compiled) >= 26
 
 
@@ -469,4 +473,4 @@ def test_an_index_out_of_bounds_stops_the_device_as_in_eager(tmp_path: Any) -> N
     path.write_text(OUT_OF_BOUNDS)
     found = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
     assert "device-side assert triggered" in found.stdout, found.stderr[-5000:]
-    assert "index out of bounds" in found.stderr
+    assert "index or value out of bounds" in found.stderr
