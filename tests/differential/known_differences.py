@@ -1,4 +1,4 @@
-"""Subjects whose optimized results differ, with the reason. The list is strict."""
+"""Subjects whose optimized results differ, with the reason."""
 
 import math
 
@@ -41,6 +41,16 @@ _INFINITE_WEIGHT = (
 )
 _HALF = "PyTorch's operator on 16-bit floats rounds in between: the kernel is nearer to the answer in float64"
 
+_ROUNDED_SCORES = (
+    "scores of attention reach 40, so that their rounding changes a result of 4.2241 by 2.0e-5 in the formula that"
+    " PyTorch runs and by 3.1e-6 in that of the optimized graph; how it is rounded depends on the processor's BLAS"
+)
+
+DIFFERENT_ON_SOME_PROCESSORS: dict[str, str] = {
+    "op.nn.functional.scaled_dot_product_attention float32/2/function": _ROUNDED_SCORES,
+}
+"""Those that differ on some processors: seen on an AMD EPYC of 2025, but on no Intel Xeon."""
+
 KNOWN_DIFFERENCES: dict[str, str] = {
     **dict.fromkeys([f"op.nn.functional.group_norm float32/{case}/function" for case in (4, 5)], _INFINITE_WEIGHT),
     **dict.fromkeys([f"op.log_softmax float32/{case}/function" for case in (2, 3)], _HALF),
@@ -65,6 +75,8 @@ KNOWN_DIFFERENCES: dict[str, str] = {
         _OTHER_ERROR,
     ),
 }
+
+"""Those that differ everywhere: the list is strict."""
 
 if torch.nn.functional.gelu(torch.full((2,), math.inf)).isnan().all():
     KNOWN_DIFFERENCES |= dict.fromkeys(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.differential.checks import check, expect, sequence
-from tests.differential.known_differences import KNOWN_DIFFERENCES
+from tests.differential.known_differences import DIFFERENT_ON_SOME_PROCESSORS, KNOWN_DIFFERENCES
 from tests.differential.subjects import GROUPS, names, of
 from tests.differential.ways import WAYS, Way
 
@@ -38,5 +38,7 @@ def test_answers_are_those_without_optimization(name: str, way: Way) -> None:
         try:
             assert check(subject, way, expected) >= 10 * len(subject.samples)
         except AssertionError:
-            if subject.name not in KNOWN_DIFFERENCES:  # which the whole sweep holds strictly
+            if (
+                subject.name not in KNOWN_DIFFERENCES | DIFFERENT_ON_SOME_PROCESSORS
+            ):  # which the whole sweep holds strictly
                 raise
