@@ -28,9 +28,12 @@ from benchmarks.modules.catalog import case_named
 SEED: Final = 1
 LOADING_CALLS: Final = 5
 PROFILED_CALLS: Final = 5
+PROFILED_SECONDS: Final = 0.5
+"""No further call is profiled after so many."""
 WARM_CALLS: Final = 8
 """After so many calls, everything has been compiled."""
-WARM_SECONDS: Final = 3.0
+WARM_SECONDS: Final = 1.0
+"""No further call is made to warm up after so many: three calls have been compared before."""
 RELATIVE: Final = 1e-4
 """By how much of its largest number a tensor may be off."""
 AMPLIFIED: Final = 20.0
@@ -172,8 +175,7 @@ def products_share(call: Call) -> float:
     times: dict[str, list[float]] = {}
     for _ in range(2):
         with torch.autograd.profiler.profile() as profile:
-            for _ in range(PROFILED_CALLS):
-                call()
+            _repeat(call, PROFILED_CALLS, PROFILED_SECONDS)
         times = _own_times(profile)
     spent = {name: statistics.median(found) * len(found) for name, found in times.items()}
     total = sum(spent.values())
@@ -241,11 +243,12 @@ def _compiled(peer: str, subject: Subject, expected: list[Tensor], noise: list[f
     return call
 
 
-def _warm_up(call: Call) -> None:
+def _repeat(call: Call, count: int, seconds: float) -> None:
+    """Call ``count`` times, but not again after ``seconds``."""
     start = time.perf_counter()
-    for _ in range(WARM_CALLS):
+    for _ in range(count):
         call()
-        if time.perf_counter() - start > WARM_SECONDS:
+        if time.perf_counter() - start > seconds:
             break
 
 
@@ -275,7 +278,7 @@ def _steady(subject: Subject, peers: Sequence[str], rounds: int, slice: float) -
             calls[peer] = compiled
     for peer, each in calls.items():
         _report(stage=peer)
-        _warm_up(each)
+        _repeat(each, WARM_CALLS, WARM_SECONDS)
     _report(stage="timing")
     times = dict(zip(calls, interleaved(list(calls.values()), rounds, slice, time.thread_time), strict=True))
     for peer, found in times.items():
