@@ -540,7 +540,7 @@ class _Lowering:
         added = self._computed(
             ["self", "other", "alpha"], RULES["aten::add.Tensor"], [addend, product, ScalarValue(int, 1)]
         )
-        if added.layout != product.layout:
+        if added.layout != product.layout or addend.layout.dtype != product.layout.dtype:
             raise Unsupported("an addend of other sizes or of another dtype")
         return added
 

@@ -206,6 +206,23 @@ def test_other_dtypes_are_left_to_pytorch() -> None:
     assert group.failures == ["a product of matrices of torch.int64"]
 
 
+@pytest.mark.parametrize(
+    ("text", "summand", "message"),
+    [
+        (ADDED, "%c", "self and mat2 must have the same dtype, but got Long and Float"),
+        (LINEAR, "%b", "self and mat2 must have the same dtype, but got Long and Float"),
+    ],
+    ids=["addmm", "linear"],
+)
+def test_a_summand_of_another_dtype_is_an_error(text: str, summand: str, message: str) -> None:
+    run = FusionExecutor(made := graph(text))
+    names = [f"%{each.name}" for each in made.inputs]
+    for _ in range(3):
+        values = [torch.arange(4) if each == summand else torch.randn(4, 4) for each in names]
+        with pytest.raises(RuntimeError, match=f"^{message}$"):
+            run(*values)
+
+
 def test_a_group_has_four_products_at_most() -> None:
     def chain(x: Tensor, w: Tensor) -> Tensor:
         for _ in range(6):
