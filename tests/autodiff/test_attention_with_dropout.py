@@ -51,6 +51,26 @@ def test_training(function: object, sizes: tuple[int, ...]) -> None:
     assert_trains_like_eager(function, arguments)
 
 
+def attend_to_itself(x: Tensor, p: float) -> Tensor:
+    query = x.view(2, 3, 5, 4)
+    return F.scaled_dot_product_attention(query, query, query, dropout_p=p)
+
+
+def test_dropout_that_is_decided_in_each_call() -> None:
+    """The branches of the formula return tensors of the rank that the operator's result is known to have."""
+    compiled = rekindle.script(attend_to_itself)
+    for call in range(4):
+        for p in (0.5, 0.0):
+            found = []
+            for each in (attend_to_itself, compiled):
+                x = torch.linspace(-1, 1, 120).requires_grad_()
+                torch.manual_seed(call)
+                result = each(x, p)
+                result.square().sum().backward()
+                found.append((result, x.grad))
+            torch.testing.assert_close(found[1], found[0])
+
+
 def test_sizes_that_differ_and_are_broadcast() -> None:
     torch.manual_seed(3)
     assert_trains_like_eager(attend, [torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8), torch.randn(2, 3, 7, 4)])

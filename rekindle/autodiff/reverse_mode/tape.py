@@ -108,10 +108,18 @@ def _write_out(node: Node, formula: Formula, part: FormulaFunction) -> Node:
 
 
 def _keep_type(output: Value, result: Value) -> None:
-    """Copy the type of ``output`` to ``result``, which replaces it, unless ``result`` has a subtype: loops and branches
-    rely on it."""
-    if not result.type.is_subtype_of(output.type):
-        result.set_type(output.type)
+    """Copy the type of ``output`` to ``result``, which replaces it, and to what the branches of ``result`` return,
+    except for subtypes: loops and branches rely on it."""
+    if result.type.is_subtype_of(output.type):
+        return
+    result.set_type(output.type)
+    for block in result.node.blocks if result.node.kind == "prim::If" else ():
+        returned = block.outputs[result.offset]
+        if returned.node.owning_block is not block:  # elsewhere, less may be known of it
+            cast = block.append(output.graph.create("prim::unchecked_cast", [returned], types=[output.type]))
+            block.return_node.replace_input(result.offset, cast.output)
+        else:
+            _keep_type(output, returned)
 
 
 def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
