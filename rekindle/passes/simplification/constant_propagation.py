@@ -38,6 +38,7 @@ from typing import Any, ClassVar
 from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.constants import constant_bool, constant_int, constant_key, is_constant, value_of
 from rekindle.analysis.effects import FRESH_VALUE_KINDS, GUARDS, has_side_effects, is_immutable, is_nondeterministic
+from rekindle.analysis.raising import always_raises
 from rekindle.errors import GraphError
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -309,12 +310,12 @@ def decided_branch(node: Node) -> Block | None:
 
 
 def merge_outputs(node: Node) -> bool:
-    """Replace the outputs of a ``prim::If`` that are the same in both branches by that value. Return whether there were
-    any."""
+    """Replace the outputs of a ``prim::If`` that are the same in both branches by that value; where one branch always
+    raises, those that the other branch takes from outside of it. Return whether there were any."""
     changed = False
     then, otherwise = node.blocks
     for index in reversed(range(len(node.outputs))):
-        same = _common_value(then.outputs[index], otherwise.outputs[index])
+        same = _common_value(then.outputs[index], otherwise.outputs[index]) or _value_after_raising(node, index)
         if same is None or not may_change("take out an output of", node):
             continue
         output = node.outputs[index]
@@ -338,6 +339,17 @@ def _common_value(then: Value, otherwise: Value) -> Value | None:
     if then.type != otherwise.type or not is_immutable(then.type):
         return None
     return then if constant_key(then.node) == constant_key(otherwise.node) else None
+
+
+def _value_after_raising(node: Node, index: int) -> Value | None:
+    """Return the value that an output has whenever the node completes, if one branch always raises and the other
+    returns a captured value or an immutable constant; None otherwise."""
+    for block, other in (node.blocks, reversed(node.blocks)):
+        value = other.outputs[index]
+        is_constant = value.node.kind == "prim::Constant" and is_immutable(value.type)
+        if (is_constant or value.node.owning_block is not other) and always_raises(block):
+            return value
+    return None
 
 
 def _propagate_loop(node: Node, through_branches: bool) -> bool:

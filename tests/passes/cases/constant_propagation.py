@@ -51,6 +51,22 @@ graph(%x : int, %c : bool):
   %4 : (int, int, int) = prim::TupleConstruct(%y, %z, %w)
   return (%4)
 """,
+    "after a branch that raises, there is what the other one takes from outside, but not what it computes": """
+graph(%x : Tensor, %wrong : bool, %message : str):
+  %none : NoneType = prim::Constant()
+  %nothing : Tensor = prim::Uninitialized()
+  %unset : int = prim::Uninitialized()
+  %a : Tensor, %b : Tensor, %c : int = prim::If(%wrong)
+    block0():
+      %n : Tensor = aten::neg(%x)
+      %2 : int = prim::Constant[value=2]()
+      -> (%x, %n, %2)
+    block1():
+       = prim::RaiseException(%message, %none)
+      -> (%nothing, %nothing, %unset)
+  %r : (Tensor, Tensor, int) = prim::TupleConstruct(%a, %b, %c)
+  return (%r)
+""",
     "a condition is known within its branches": """
 graph(%x : int, %c : bool):
   %true : bool = prim::Constant[value=1]()

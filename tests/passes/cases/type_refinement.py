@@ -47,7 +47,8 @@ graph(%x : Float(*, *, device=cpu), %wrong : bool, %message : str):
        = prim::RaiseException(%message, %none)
       -> (%nothing)
     block1():
-      -> (%x)
+      %n : Float(*, *, device=cpu) = aten::neg(%x)
+      -> (%n)
   %missing : bool = aten::__is__(%r, %none)
   %y : Tensor = prim::If(%missing)
     block0():
