@@ -53,6 +53,7 @@ _CANCELLED_SUMS = (
 
 DIFFERENT_ON_SOME_PROCESSORS: dict[str, str] = {
     "op.bmm float32/0/method": _CANCELLED_SUMS,
+    "op.bmm.triton_optimized float32/3/method": "the same of a gradient of 5.7, a sum of 64 terms: 1.8e-5 apart",
     "op.nn.functional.scaled_dot_product_attention float32/2/function": _ROUNDED_SCORES,
 }
 """Those that differ on some processors: seen on an AMD EPYC of 2025, but on no Intel Xeon."""
