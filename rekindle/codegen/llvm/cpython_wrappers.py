@@ -79,14 +79,20 @@ def python_function(code: NativeCode, name: str) -> Callable[..., Any]:
 def function_at(address: int, name: str, self: object, owner: object) -> Callable[..., Any]:
     """Return a Python function ``name`` that calls the C function ``PyObject *f(PyObject *self, PyObject **arguments,
     int64_t count)`` at ``address`` with ``self``. It keeps ``owner`` alive."""
-    definition = _MethodDefinition(name.encode(), address, _FASTCALL, None)
     module = _Owner(__name__)
-    module.kept = definition, owner
+    module.kept = owner
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     make.restype = ctypes.py_object
-    function: Callable[..., Any] = make(ctypes.addressof(definition), self, module)
+    function: Callable[..., Any] = make(ctypes.addressof(_definition(name, address)), self, module)
     return function
+
+
+@cache
+def _definition(name: str, address: int) -> _MethodDefinition:
+    """Return the definition of a function, which is never freed: CPython reads it when it destroys the function. What a
+    function of a garbage cycle holds may be cleared before."""
+    return _MethodDefinition(name.encode(), address, _FASTCALL, None)
 
 
 def capsule_of(content: object) -> object:

@@ -1,5 +1,6 @@
 """Native functions are called as functions of Python."""
 
+import ctypes
 import gc
 import threading
 import weakref
@@ -30,6 +31,8 @@ define void @nothing() {
   ret void
 }
 """
+
+WORD = ctypes.sizeof(ctypes.c_void_p)
 
 SIGNATURES = {
     "add": (["i64", "i64"], "i64"),
@@ -83,6 +86,23 @@ def test_an_argument_that_raises(functions):
 
     with pytest.raises(ValueError, match="neither"):
         functions["choose"](Undecided(), 1.0)
+
+
+def test_the_definition_of_a_function_outlives_it():
+    """CPython reads it when it destroys a function, after the garbage collector has cleared what a cycle holds."""
+    code = compile_module(with_declarations(TEXT.replace("@", "@b.") + wrapper_ir("b.add", ["i64", "i64"], "i64")))
+    function, entry = python_function(code, "b.add"), code.address("b.add.entry")
+    definition = _word(id(function) + 2 * WORD)
+    cycle = {"function": function}
+    cycle["itself"] = cycle
+    del cycle, function, code
+    gc.collect()
+    assert ctypes.string_at(_word(definition)) == b"b.add"
+    assert _word(definition + WORD) == entry
+
+
+def _word(address):
+    return ctypes.c_size_t.from_address(address).value
 
 
 def test_a_function_keeps_its_code():
