@@ -108,6 +108,12 @@ def test_scatter_reduce_of_a_part_of_what_is_given() -> None:
     assert of_c.tolist() == [[0, 0, 2, 0], [0, 0, 0, 0]]
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16, torch.float32])
+def test_cosine_similarity_of_two_dtypes(dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    assert_same("torch.nn.functional.cosine_similarity(a, b)", [_random(3, 4), (torch.rand(3, 4) * 3 + 1).to(dtype)])
+
+
 def test_nanmean_in_another_dtype() -> None:
     x = torch.randn(3, 4, requires_grad=True)
     program = DifferentiableOperation(graph_of(mean_in_double))

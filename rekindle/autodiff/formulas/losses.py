@@ -130,5 +130,7 @@ def length_from(self: Tensor, dim: int, eps: float) -> Tensor:
     return length + (eps - length.detach()).clamp_min(0)
 
 composite cosine_similarity(x1, x2, dim, eps):
-    return ((x1 / length_from(x1, dim, eps)) * (x2 / length_from(x2, dim, eps))).sum([dim])
+    dtype = torch.result_type(x1, x2)
+    a, b = x1.to(dtype), x2.to(dtype)
+    return ((a / length_from(a, dim, eps)) * (b / length_from(b, dim, eps))).sum([dim])
 """
