@@ -57,6 +57,11 @@ COMPILE_THRESHOLD_US = 3000.0
 """Compile threshold: the estimated time in microseconds that the operators of a group in a plan may take before a
 kernel is compiled. The third call compiles it in any case, unless the group is in a loop. Equal groups count
 together."""
+_CALLS: Final = 2.5
+"""Number of calls whose share of the threshold adds up to it: the third call compiles."""
+_CALLS_AFTER_INTERPRETATION: Final = 1.5
+"""The same for a graph whose first call was interpreted before the group was made: the second call of the group
+compiles."""
 _PER_OPERATOR: Final = 2.0
 """Microseconds per operator: the overhead of the plan and of PyTorch."""
 _PER_ELEMENT: Final = 0.0005
@@ -398,13 +403,13 @@ _SHARED: Final[SubgraphCache[FusionExecutor]] = SubgraphCache()
 
 def _operation(node: Node) -> Operation:
     at_once, in_loop = is_settled_at_once(), any(each.kind == "prim::Loop" for each in node.ancestors())
-    calls_before = 1.5 if is_repeated() else 2.5
+    calls = _CALLS_AFTER_INTERPRETATION if is_repeated() else _CALLS
 
     def made(graph: Graph) -> FusionExecutor:
         if at_once:
             return FusionExecutor(graph)
         return FusionExecutor(
-            graph, patience=COMPILE_THRESHOLD_US, each_call=0.0 if in_loop else COMPILE_THRESHOLD_US / calls_before
+            graph, patience=COMPILE_THRESHOLD_US, each_call=0.0 if in_loop else COMPILE_THRESHOLD_US / calls
         )
 
     group = _SHARED.of(node, made, (at_once, in_loop))

@@ -205,6 +205,19 @@ def branches_differ(x: Tensor, n: int) -> Tensor:
     return y
 
 
+def chooses_what_there_is(x: Tensor, n: int) -> Tensor:
+    y = x * 2
+    if n > 2:
+        x = y
+    return x + 1
+
+
+def writes_what_is_rounded(x: Tensor, n: int) -> Tensor:
+    y = torch.cat([x, x])
+    y[0].copy_(torch.tensor(n + 0.75, dtype=torch.int64))
+    return y
+
+
 def halves_integers(x: Tensor, n: int) -> Tensor:
     """It is an error."""
     y = torch.ones_like(x, dtype=torch.int64) * n

@@ -15,6 +15,7 @@ from rekindle.passes import (
     BatchMM,
     CanonicalizeOps,
     DecomposeOps,
+    FillElements,
     FoldArithmetic,
     FoldBatchNorm,
     FoldConstantTensors,
@@ -61,6 +62,7 @@ PASSES: tuple[Pass, ...] = (
     PackWeights(),
     SelectAttention(),
     LayOutFactors(),
+    FillElements(),
 )
 """Passes that must be right for every input, whether calls run them or not."""
 

@@ -51,6 +51,7 @@ from rekindle.passes.simplification import (
     constant_pooling,
     constant_propagation,
     dead_code_elimination,
+    fill_elements,
     fold_constant_tensors,
     forward_rank_queries,
     hoist_from_if,
@@ -370,6 +371,12 @@ BROKEN = (
     ),
     Broken(
         "constant_propagation",
+        "takes every branch for one that raises",
+        replaced(constant_propagation, "always_raises", lambda block: True),
+        plain(programs.chooses_what_there_is),
+    ),
+    Broken(
+        "constant_propagation",
         "removes loops that run once",
         replaced(constant_propagation, "constant_int", lambda value: 0),
         plain(programs.ends_early),
@@ -524,6 +531,12 @@ BROKEN = (
         "forgets the factor of a sum",
         replaced(fold_arithmetic, "_alpha", lambda node: 1),
         answers_of(frozen.Adds, (5, 3)),
+    ),
+    Broken(
+        "fill_elements",
+        "forgets that numbers are converted",
+        replaced(fill_elements, "_copies_number", lambda node: node.inputs[1].node.kind == "aten::tensor"),
+        plain(programs.writes_what_is_rounded),
     ),
     Broken(
         "pack_weights",
