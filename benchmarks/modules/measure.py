@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,7 +45,8 @@ class Peer:
 @dataclass(slots=True)
 class Row:
     """A case in a mode. ``share`` is that of PyTorch's own matrix products and convolutions in eager's time;
-    ``failure`` says why even eager has no numbers; ``load`` is the load of the machine before."""
+    ``failure`` says why even eager has no numbers; ``load`` is the load of the machine before; ``commit`` is that
+    of the compiler, where it is known: rows are kept when others are measured again."""
 
     library: str
     name: str
@@ -53,6 +55,7 @@ class Row:
     share: float | None = None
     failure: str = ""
     load: float = 0.0
+    commit: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -72,7 +75,7 @@ class Row:
 def measured(case: ModuleCase, mode: str, rounds: int = ROUNDS, slice: float = SLICE, limit: float = LIMIT) -> Row:
     """Measure a case in a mode; no process takes longer than ``limit`` seconds."""
     options = ["--rounds", str(rounds), "--slice", str(slice)]
-    row = Row(case.library, case.name, mode, load=os.getloadavg()[0])
+    row = Row(case.library, case.name, mode, load=os.getloadavg()[0], commit=_commit())
     with tempfile.TemporaryDirectory() as folder:
         _into(row, _process([case.title, mode, "cold"], folder, limit))
         if row.failure:
@@ -88,6 +91,13 @@ def measured(case: ModuleCase, mode: str, rounds: int = ROUNDS, slice: float = S
             row.peers[culprit].error = found["ended"]
             peers.remove(culprit)
     return row
+
+
+@cache
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() if found.returncode == 0 else ""
 
 
 def _into(row: Row, found: dict[str, Any]) -> None:
