@@ -7,6 +7,7 @@ from typing import Final
 
 import torch
 
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.traits import Trait
 
@@ -18,8 +19,8 @@ def ignores_autocast(operator: Operator) -> bool:
     """Return whether autocast is known not to change the dtype of the results of ``operator``.
 
     That is known of operators that move data, and of those in ``aten`` that return views or arguments, or that are
-    pointwise, have no kernel for an autocast key and are not composite: autocast may change any operator that a
-    composite one calls.
+    pointwise or take no tensors, have no kernel for an autocast key and are not composite: autocast may change any
+    operator that a composite one calls.
     """
     schema = operator.schema
     if Trait.MOVES_DATA in operator.traits:
@@ -28,7 +29,10 @@ def ignores_autocast(operator: Operator) -> bool:
         return False
     if any(result.alias is not None for result in schema.returns):
         return not operator.may_alias_inputs
-    if Trait.POINTWISE not in operator.traits or operator.may_alias_inputs:
+    takes_tensors = any(may_contain_tensor(argument.type) for argument in schema.arguments)
+    if (takes_tensors and Trait.POINTWISE not in operator.traits) or operator.may_alias_inputs:
+        return False
+    if not torch._C._dispatch_has_kernel(schema.qualified_name):
         return False
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     is_composite = has_kernel(schema.qualified_name, "CompositeImplicitAutograd")

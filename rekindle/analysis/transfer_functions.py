@@ -238,11 +238,14 @@ def _argument(type: Type, fact: Fact) -> Fact:
 
 
 def _is_simple(type: Type) -> bool:
-    """Return whether a value of this type is a bool, a string, a number not declared complex, or a list or tuple of
-    such."""
+    """Return whether a value of this type is a bool, a string, a device, a number not declared complex, or a list or
+    tuple of such."""
     if isinstance(type, (ListType, TupleType)):
         return all(map(_is_simple, type.contained))
-    return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind == "StringType"
+    return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind in (
+        "StringType",
+        "DeviceObjType",
+    )
 
 
 def _may_be_declared(type: Type) -> bool:

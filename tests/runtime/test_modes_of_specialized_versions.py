@@ -40,6 +40,13 @@ def common(x: torch.Tensor, y: torch.Tensor) -> str:
     return "float32" if torch.result_type(2.5, 3) == torch.float32 else "another"
 
 
+def made_like_others(x: torch.Tensor, y: torch.Tensor) -> str:
+    total = torch.zeros(2, dtype=torch.float32, device=x.device)
+    mask = torch.ones(2, dtype=total.dtype, device=total.device)
+    other = torch.ones(2, device=mask.device)
+    return f"{mask.dtype} {mask.device} {other.dtype} {(mask @ mask).dtype}"
+
+
 @contextmanager
 def doubles() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
@@ -55,7 +62,7 @@ def autocast() -> AbstractContextManager[object]:
 
 @pytest.mark.parametrize("strategy", ["native", "simple", "profiling"])
 @pytest.mark.parametrize("mode", [doubles, autocast])
-@pytest.mark.parametrize("program", [sine, product, made, composed, common])
+@pytest.mark.parametrize("program", [sine, product, made, composed, common, made_like_others])
 def test_what_follows_from_a_mode_is_not_folded(
     program: Callable[[torch.Tensor, torch.Tensor], str],
     mode: Callable[[], AbstractContextManager[object]],
@@ -73,3 +80,15 @@ def test_what_follows_from_a_mode_is_not_folded(
         assert compiled(*arguments) == program(*arguments)
     finally:
         rekindle.set_execution_strategy(before)
+
+
+def test_properties_of_tensors_that_are_made_like_others_are_known() -> None:
+    def masked(x: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros(2, dtype=torch.float32, device=x.device)
+        return x + torch.ones(2, dtype=total.dtype, device=total.device)
+
+    compiled = rekindle.script(masked)
+    for _ in range(3):
+        compiled(torch.ones(2))
+    queries = [node.kind for node in rekindle.last_executed_graph().all_nodes() if node.kind.startswith("prim::d")]
+    assert queries == []
