@@ -286,7 +286,7 @@ def _propagate_if(node: Node, through_branches: bool) -> bool:
     changed = through_branches and propagate_condition(node)
     for block in node.blocks:
         changed |= _propagate(block, through_branches)
-    return merge_outputs(node) or changed
+    return merge_outputs(node, after_raising=through_branches) or changed
 
 
 def propagate_condition(node: Node) -> bool:
@@ -309,13 +309,16 @@ def decided_branch(node: Node) -> Block | None:
     return None if condition is None else node.blocks[0 if condition else 1]
 
 
-def merge_outputs(node: Node) -> bool:
-    """Replace the outputs of a ``prim::If`` that are the same in both branches by that value; where one branch always
-    raises, those that the other branch takes from outside of it. Return whether there were any."""
+def merge_outputs(node: Node, *, after_raising: bool = True) -> bool:
+    """Replace the outputs of a ``prim::If`` that are the same in both branches by that value; with ``after_raising``,
+    where one branch always raises, those that the other branch takes from outside of it too. Return whether there were
+    any."""
     changed = False
     then, otherwise = node.blocks
     for index in reversed(range(len(node.outputs))):
-        same = _common_value(then.outputs[index], otherwise.outputs[index]) or _value_after_raising(node, index)
+        same = _common_value(then.outputs[index], otherwise.outputs[index])
+        if same is None and after_raising:
+            same = _value_after_raising(node, index)
         if same is None or not may_change("take out an output of", node):
             continue
         output = node.outputs[index]
