@@ -614,14 +614,20 @@ def _dtype(given: ScalarValue) -> torch.dtype:
     return dtype
 
 
+_NARROW: Final = frozenset({torch.float16, torch.int8, torch.uint8, torch.int16, torch.int32})
+
+
 def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) -> None:
-    """Check that PyTorch can convert a constant to ``dtype``. Operands may exceed the range of ``dtype``; other
-    numbers, such as the bounds of a clamp, may not.
+    """Check that PyTorch can convert a number to ``dtype``. Operands may exceed the range of ``dtype``; other numbers,
+    such as the bounds of a clamp, may not. Numbers that a call passes are expected to fit into a float32 and an int64.
 
     Raises:
-        Unsupported: the constant is an int beyond 64 bits, or is beyond the range of ``dtype`` and not an operand.
+        Unsupported: the number is a constant int beyond 64 bits, or is not an operand and beyond the range of
+            ``dtype``, or a number of a call that may be.
     """
     value = number.value
+    if value is None and not is_operand and dtype in _NARROW:
+        raise Unsupported(f"a number of a call that may be beyond the range of {dtype}")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Unsupported("an int beyond 64 bits")
     if isinstance(value, int) and not is_operand and not dtype.is_floating_point and dtype is not torch.bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -63,9 +65,9 @@ def inverted(x):
     return ~x
 
 
-def _outcome(function, x):
+def _outcome(function, *arguments):
     try:
-        return function(x)
+        return function(*arguments)
     except (RuntimeError, TypeError) as error:
         return type(error), str(error).partition("\n")[0]
 
@@ -84,3 +86,33 @@ def test_as_eager(function, dtype):
     x = torch.tensor([1.0, -1.0], dtype=dtype)
     for _ in range(5):
         assert str(_outcome(compiled, x)) == str(_outcome(function, x))
+
+
+def limited_by_a_number_of_the_call(x, number):
+    return (x + 1).clamp(max=number) * 2
+
+
+def filled_with_a_number_of_the_call(x, number):
+    return (x * 2).masked_fill(x > 1, number) + 1
+
+
+def with_a_factor_of_the_call(x, number):
+    return torch.add(x * 2, x, alpha=number) + 1
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.float16], ids=str)
+@pytest.mark.parametrize(
+    "function",
+    [limited_by_a_number_of_the_call, filled_with_a_number_of_the_call, with_a_factor_of_the_call],
+    ids=lambda function: function.__name__,
+)
+def test_numbers_of_calls(function, dtype):
+    compiled = rekindle.CompilationUnit(
+        f"def f(x: Tensor, number: {'float' if dtype.is_floating_point else 'int'}):\n"
+        + "".join(inspect.getsource(function).splitlines(keepends=True)[1:])
+    ).f
+    x = torch.tensor([1, 3]).to(dtype)
+    kind = float if dtype.is_floating_point else int
+    for number in (2, 2, 2, 300, 70_000, 2**40):
+        found, expected = (_outcome(each, x, kind(number)) for each in (compiled, function))
+        assert str(found) == str(expected), number
