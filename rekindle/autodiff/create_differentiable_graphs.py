@@ -13,6 +13,9 @@
 A loop over such operators, whose intermediate values do not escape, is one of them: the subgraph then contains the
 loop, and its backward graph a loop over the iterations in reverse.
 
+A value with respect to which code outside may differentiate is a result of a group, but not used in it: autograd has to
+know what is computed from it.
+
 Nodes between two of them are moved out of the way if the alias database permits it. A view of an input or output of the
 group that is used outside is recomputed there, so that PyTorch's autograd knows it as a view.
 """
@@ -31,6 +34,7 @@ from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of, is_constant_operator, operators_recorded
 from rekindle.autodiff.hoisted_checks import is_check, move_check, operands_within
+from rekindle.autodiff.observed_values import observed_values
 from rekindle.autodiff.requires_grad import may_require_grad
 from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, gather_unit
 from rekindle.autodiff.reverse_mode.differentiable_loops import (
@@ -146,6 +150,7 @@ class _SubgraphPartitioner:
         self.options = options
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
+        self.observed = observed_values(graph) & self.requires_grad
         self.loops: dict[Node, bool] = {}
         self.formulas: dict[Node, bool] = {}
         """Whether nodes are differentiable by a formula."""
@@ -281,12 +286,23 @@ class _SubgraphPartitioner:
 
     def _may_all_join(self, group: _Partition, unit: Sequence[Node]) -> bool:
         """Return whether nodes that follow each other may join ``group`` together."""
+        if any(self._is_observed_within(group, node) for node in unit):
+            return False
         if len(unit) == 1:
             return self._may_join(group, unit[0])
         loops = [node for node in unit if node.blocks]
         others = group.pending
         return all(self._run_again_alike(group, node) for node in loops) and all(
             self.aliases.can_swap(other, node) for other in others for node in unit
+        )
+
+    def _is_observed_within(self, group: _Partition, node: Node) -> bool:
+        """Return whether code outside may ask for the derivative of a result of ``node`` with respect to a value of
+        ``group``."""
+        if not self._has_formula(node) and not _makes_views(node):
+            return False
+        return any(
+            value in self.observed and value.node in group.members for value in (*node.inputs, *free_values(node))
         )
 
     def _may_join(self, group: _Partition, node: Node) -> bool:
