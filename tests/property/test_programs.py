@@ -68,8 +68,8 @@ def test_text_is_read_back_as_the_same_program(tmp_path_factory: pytest.TempPath
 
 
 def _returns_after_raising(block: Block) -> bool:
-    """Whether ``block``, or a block within, ends with an unconditional raise and returns values all the same."""
-    raises = block.return_node.prev.kind == "prim::RaiseException"
+    """Whether ``block``, or a block within, raises unconditionally and returns values all the same."""
+    raises = any(node.kind == "prim::RaiseException" for node in block.nodes)
     if raises and any(value.node.kind != "prim::Uninitialized" for value in block.outputs):
         return True
     return any(_returns_after_raising(inner) for node in block.nodes for inner in node.blocks)
