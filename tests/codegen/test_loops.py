@@ -65,7 +65,7 @@ def kernels() -> dict[str, tuple[str, list[Layout | type]]]:
         "nothing to do": (CHAIN, [layout(x[:0]), layout(x[:0])]),
         "halves of a sum": (CHUNKS, [layout(x), layout(x[0])]),
         "numbers as arguments, a mask": (TYPES, [layout(x), layout(x > 0), float, int]),
-        "of integers": (TYPES, [layout(x.int()), layout(x[0] > 0), int, int]),
+        "of integers": (TYPES, [layout(x.long()), layout(x[0] > 0), int, int]),
     }
 
 
