@@ -22,11 +22,13 @@ from rekindle.ir.types import (
     TENSOR,
     BoolType,
     ComplexType,
+    DeviceType,
     FloatType,
     IntType,
     ListType,
     NumberType,
     OptionalType,
+    StringType,
     TensorType,
     TupleType,
     Type,
@@ -242,10 +244,7 @@ def _is_simple(type: Type) -> bool:
     tuple of such."""
     if isinstance(type, (ListType, TupleType)):
         return all(map(_is_simple, type.contained))
-    return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind in (
-        "StringType",
-        "DeviceObjType",
-    )
+    return isinstance(type, (IntType, FloatType, BoolType, NumberType, StringType, DeviceType))
 
 
 def _may_be_declared(type: Type) -> bool:

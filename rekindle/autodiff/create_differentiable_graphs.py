@@ -286,7 +286,7 @@ class _SubgraphPartitioner:
 
     def _may_all_join(self, group: _Partition, unit: Sequence[Node]) -> bool:
         """Return whether nodes that follow each other may join ``group`` together."""
-        if any(self._is_observed_within(group, node) for node in unit):
+        if any(self._uses_observed(group, node) for node in unit):
             return False
         if len(unit) == 1:
             return self._may_join(group, unit[0])
@@ -296,9 +296,9 @@ class _SubgraphPartitioner:
             self.aliases.can_swap(other, node) for other in others for node in unit
         )
 
-    def _is_observed_within(self, group: _Partition, node: Node) -> bool:
-        """Return whether code outside may ask for the derivative of a result of ``node`` with respect to a value of
-        ``group``."""
+    def _uses_observed(self, group: _Partition, node: Node) -> bool:
+        """Return whether ``node`` computes something from an observed value of ``group``: code outside may ask for its
+        derivative with respect to that value."""
         if not self._has_formula(node) and not _makes_views(node):
             return False
         return any(

@@ -615,6 +615,7 @@ def _dtype(given: ScalarValue) -> torch.dtype:
 
 
 _NARROW: Final = frozenset({torch.float16, torch.int8, torch.uint8, torch.int16, torch.int32})
+"""The dtypes into which numbers of ordinary programs may not fit."""
 
 
 def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) -> None:
