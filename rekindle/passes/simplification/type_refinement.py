@@ -31,11 +31,6 @@ TYPE_QUERIES: Final = FOLDED_BY_TYPE & queries_of(Trait.READS_RANK, Trait.READS_
 hardly ever follow from these."""
 
 
-def queries_types(graph: Graph) -> bool:
-    """Return whether ``graph`` asks for the dtype, rank or device of a tensor."""
-    return any(node.kind in TYPE_QUERIES for node in graph.all_nodes())
-
-
 @dataclass(frozen=True, slots=True)
 class TypeRefinement:
     '''Infer dtypes, ranks, sizes and devices of tensors from those of the inputs. The docstring of the module shows the
@@ -66,7 +61,7 @@ class TypeRefinement:
     any_modes: bool = False
 
     def run(self, graph: Graph) -> bool:
-        if self.only_if_queried and not queries_types(graph):
+        if self.only_if_queried and not any(node.kind in TYPE_QUERIES for node in graph.all_nodes()):
             return False
         inputs = [value.type for value in graph.inputs]
         decided = self._decide(graph, inputs)

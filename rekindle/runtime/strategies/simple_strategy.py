@@ -26,7 +26,6 @@ from rekindle.ir.graph_function import COMPILING, GraphFunction, stored_program
 from rekindle.ir.profiling import recorded
 from rekindle.ir.subgraph_execution import compile_for_repeated_calls, defers_first_calls
 from rekindle.passes import PartialEvaluation, Pass
-from rekindle.passes.simplification.type_refinement import queries_types
 from rekindle.rewriting.changes import may_change
 from rekindle.runtime.background import in_background
 from rekindle.runtime.executable import code_of, graphs_of
@@ -257,7 +256,7 @@ class GraphVersions:
         else:
             graph = self._record.graph.copy()
             optimize(graph, self.passes_for(arguments))
-        if arguments is not None and (optimize(graph, (self.specialization_for(arguments),)) or queries_types(graph)):
+        if arguments is not None and optimize(graph, (self.specialization_for(arguments),)):
             optimize(graph, SPECIALIZATION)
         return graph
 
