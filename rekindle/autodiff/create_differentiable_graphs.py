@@ -14,7 +14,9 @@ A loop over such operators, whose intermediate values do not escape, is one of t
 loop, and its backward graph a loop over the iterations in reverse.
 
 A value with respect to which code outside may differentiate is a result of a group, but not used in it: autograd has to
-know what is computed from it.
+know what is computed from it. Code outside may also go back from several values, one after the other (two losses): what
+only one of them goes through is not in a group with what only another one goes through, since a group releases what it
+saved after it ran once.
 
 Nodes between two of them are moved out of the way if the alias database permits it. A view of an input or output of the
 group that is used outside is recomputed there, so that PyTorch's autograd knows it as a view.
@@ -24,9 +26,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, field
-from functools import cmp_to_key
+from dataclasses import dataclass, field, replace
+from functools import cmp_to_key, reduce
 from itertools import pairwise
+from operator import or_
 from typing import ClassVar, Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
@@ -34,7 +37,7 @@ from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of, is_constant_operator, operators_recorded
 from rekindle.autodiff.hoisted_checks import is_check, move_check, operands_within
-from rekindle.autodiff.observed_values import observed_values
+from rekindle.autodiff.observed_values import observed_dependents, observed_values
 from rekindle.autodiff.requires_grad import may_require_grad
 from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, gather_unit
 from rekindle.autodiff.reverse_mode.differentiable_loops import (
@@ -44,12 +47,15 @@ from rekindle.autodiff.reverse_mode.differentiable_loops import (
     is_opaque_to_autograd as _has_no_place,
 )
 from rekindle.autodiff.reverse_mode.tape import is_constant_for_gradients, is_recomputable, may_be_identity_dropout
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import AttributeValue, Block, Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import COMPLEX, TENSOR, ListType, TensorType
 from rekindle.rewriting.changes import may_change
 
 KIND: Final = "prim::DifferentiableGraph"
+SEPARABLE: Final = "separable"
+"""Attribute of a differentiable graph whose results code outside may go back from one after the other, by ways that may
+meet in inputs alone: where inputs that all of them depend on require no gradient, it has to be :func:`separated`."""
 
 
 @dataclass(slots=True)
@@ -108,6 +114,21 @@ class CreateDifferentiableGraphs:
         return [1 for each in operators_recorded(node) if not _makes_views(each)]
 
 
+def separated(graph: Graph, requires_grad: Sequence[bool]) -> Graph | None:
+    """Return a copy of the subgraph of a differentiable graph with smaller ones in it, if code outside can go back from
+    its results one after the other, given which inputs require gradients. Return None if it may remain one graph."""
+    copy = graph.copy()
+    for value, wants in zip(copy.inputs, requires_grad, strict=True):
+        if isinstance(value.type, TensorType) and not wants:
+            value.set_type(replace(value.type, requires_grad=False))
+    partitioner = _SubgraphPartitioner(copy, CreateDifferentiableGraphs(threshold=1, loops=True))
+    whole = _Partition()
+    if partitioner.goes_back_together(whole, [node for node in copy.nodes if node.kind != "prim::Constant"]):
+        return None
+    partitioner.run()
+    return copy
+
+
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
 _MAX_PENDING: Final = 200
 """Number of following nodes outside of the group after which the group is closed."""
@@ -128,6 +149,10 @@ class _Partition:
     """Number of nodes at which the group may be split."""
     end: int = 0
     """Number of nodes up to the end of a layer."""
+    dependents: int = 0
+    """The observed tensors that depend on the nodes, as a set of bits."""
+    released: int = 0
+    """Those that depend on the same node that saves tensors, at most."""
 
     def add(self, node: Node) -> None:
         self.nodes.append(node)
@@ -151,6 +176,7 @@ class _SubgraphPartitioner:
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
         self.observed = observed_values(graph) & self.requires_grad
+        self.dependents = observed_dependents(graph, self.requires_grad, self.aliases.may_alias)
         self.loops: dict[Node, bool] = {}
         self.formulas: dict[Node, bool] = {}
         """Whether nodes are differentiable by a formula."""
@@ -166,7 +192,7 @@ class _SubgraphPartitioner:
     def run(self) -> bool:
         self.block(self.graph.block)
         for nodes in self.closed:
-            _Outliner(nodes, self._is_literal_list).run()
+            _Outliner(nodes, self._is_literal_list).run(is_separable=self._is_separable(nodes))
         return bool(self.closed)
 
     def _is_literal_list(self, value: Value) -> bool:
@@ -195,12 +221,15 @@ class _SubgraphPartitioner:
             for _ in unit:
                 nodes.popleft()
             if self._may_all_join(group, unit):
+                group.dependents, group.released = self._dependents_with(group, unit)
                 for each in unit:
                     group.add(each)
                     group.splits += self._may_split(each)
-            elif group.nodes and (len(unit) > 1 or not self._passes(group, node)):
+                continue
+            is_apart = not self.goes_back_together(group, unit)
+            if group.nodes and (len(unit) > 1 or is_apart or not self._passes(group, node)):
                 group.pending += unit
-                if len(unit) > 1 or self._is_member(node) or len(group.pending) > _MAX_PENDING:
+                if (not is_apart and (len(unit) > 1 or self._is_member(node))) or len(group.pending) > _MAX_PENDING:
                     nodes.extendleft(reversed(_in_order(self._close(group))))
                     group = _Partition()
 
@@ -286,7 +315,7 @@ class _SubgraphPartitioner:
 
     def _may_all_join(self, group: _Partition, unit: Sequence[Node]) -> bool:
         """Return whether nodes that follow each other may join ``group`` together."""
-        if any(self._uses_observed(group, node) for node in unit):
+        if any(self._uses_observed(group, node) for node in unit) or not self.goes_back_together(group, unit):
             return False
         if len(unit) == 1:
             return self._may_join(group, unit[0])
@@ -304,6 +333,39 @@ class _SubgraphPartitioner:
         return any(
             value in self.observed and value.node in group.members for value in (*node.inputs, *free_values(node))
         )
+
+    def goes_back_together(self, group: _Partition, unit: Sequence[Node]) -> bool:
+        """Return whether a group with ``unit`` runs backward, and releases what it saved, when autograd would: of the
+        observed values that depend on its nodes, all depend on one that saves tensors. What no observed value depends
+        on never runs backward."""
+        dependents, released = self._dependents_with(group, unit)
+        if group.nodes and any(map(self._has_formula, unit)) and not (self._dependents_of(unit) and group.dependents):
+            return dependents == 0
+        return released in (0, dependents)
+
+    def _is_separable(self, nodes: Sequence[Node]) -> bool:
+        """Return whether code outside may go back through some of ``nodes`` alone, and then through others of them."""
+        found = {self._dependents_of([node]) for node in nodes if self._has_formula(node)}
+        return any(small & large != small for small, large in pairwise(sorted(found, key=int.bit_count)))
+
+    def _dependents_with(self, group: _Partition, unit: Sequence[Node]) -> tuple[int, int]:
+        """Return ``dependents`` and ``released`` of a group with ``unit``."""
+        dependents, released = group.dependents, group.released
+        for node in unit if self.dependents else ():
+            bits = self._dependents_of([node])
+            dependents |= bits
+            if released | bits == bits and self._saves_tensors(node):
+                released = bits
+        return dependents, released
+
+    def _dependents_of(self, nodes: Sequence[Node]) -> int:
+        """Return the observed tensors that depend on ``nodes``, as a set of bits."""
+        within = (each for node in nodes for each in (node, *node.inner_nodes()))
+        return reduce(or_, (self.dependents.get(output, 0) for each in within for output in each.outputs), 0)
+
+    def _saves_tensors(self, node: Node) -> bool:
+        formula = formula_of(node)
+        return bool(node.blocks) or (formula is not None and self._has_formula(node) and formula.saves_tensors)
 
     def _may_join(self, group: _Partition, node: Node) -> bool:
         if not self._is_member(node):
@@ -381,24 +443,30 @@ class _SubgraphPartitioner:
         """Close a group: make its nodes adjacent, before all that must remain after them, if outlining pays. Return the
         nodes that may be in the groups that follow."""
         before, nodes, behind = self._trimmed(group)
-        if not self._is_worth_it(nodes):
-            splits = set(filter(self._may_split, nodes)) - self.outside
+        if self._is_to_outline(nodes):
+            together = [*before, *nodes, *behind]
+            if together[0] is not group.nodes[0]:
+                together[0].move_before(group.nodes[0])
+            _make_adjacent(together)
+            self.closed.append(nodes)
+            return group.pending
+        splits = set(filter(self._may_split, nodes)) - self.outside
+        if splits and not self._is_worth_it(nodes):
             self.outside |= splits
-            return [*group.nodes, *group.pending] if splits else group.pending
+            return [*group.nodes, *group.pending]
+        if group.pending:
+            _make_adjacent(group.nodes)  # none of them is between the nodes of the groups that follow
+        return group.pending
+
+    def _is_to_outline(self, nodes: Sequence[Node]) -> bool:
+        """Return whether ``nodes`` become a differentiable graph: it pays, and gradients go back through it."""
+        if not self._is_worth_it(nodes):
+            return False
         members = set(nodes)
         outputs = (output for node in nodes for output in node.outputs)
         if not any(members.isdisjoint(use.user.ancestors()) for output in outputs for use in output.uses):
-            return group.pending  # no gradient goes back through it: it stays because it may raise
-        if not may_change("make one differentiable graph of", nodes[0]):
-            return group.pending
-        together = [*before, *nodes, *behind]
-        if together[0] is not group.nodes[0]:
-            together[0].move_before(group.nodes[0])
-        for first, second in pairwise(together):
-            if first.next is not second:
-                second.move_after(first)
-        self.closed.append(nodes)
-        return group.pending
+            return False  # it stays because it may raise
+        return may_change("make one differentiable graph of", nodes[0])
 
     def _is_worth_it(self, nodes: Sequence[Node]) -> bool:
         """Return whether it is faster to run ``nodes`` as a graph with a backward graph of its own."""
@@ -476,6 +544,13 @@ class _SubgraphPartitioner:
         return all(self.aliases.can_swap(node, other) for other in others)
 
 
+def _make_adjacent(nodes: Sequence[Node]) -> None:
+    """Move ``nodes`` after the first of them, in their order."""
+    for first, second in pairwise(nodes):
+        if first.next is not second:
+            second.move_after(first)
+
+
 def _in_order(nodes: Iterable[Node]) -> list[Node]:
     """Return ``nodes``, of one block, in its order."""
 
@@ -536,12 +611,15 @@ class _Outliner:
         self.subgraph = Graph()
         self.local: dict[Value, Value] = {}
 
-    def run(self) -> None:
+    def run(self, *, is_separable: bool) -> None:
         """Replace the nodes with the group, at the position of the first of them."""
         inputs = self._inputs()
         place = self.nodes[0]
         graph = place.graph
-        group = graph.create(KIND, inputs, outputs=0, attributes={"Subgraph": self.subgraph}, range=self.nodes[0].range)
+        attributes: dict[str, AttributeValue] = {"Subgraph": self.subgraph}
+        if is_separable:
+            attributes[SEPARABLE] = 1
+        group = graph.create(KIND, inputs, outputs=0, attributes=attributes, range=self.nodes[0].range)
         for value in inputs:
             self.local[value] = self.subgraph.add_input(type=value.type).copy_metadata(value)
         for node in self.nodes:

@@ -22,6 +22,7 @@ from torch.nn import Parameter
 
 from rekindle.analysis.default_device import is_sole_function_mode, may_read_default_device, run_outside
 from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.autodiff.create_differentiable_graphs import SEPARABLE, separated
 from rekindle.autodiff.formula import compiled_formulas
 from rekindle.autodiff.gradient import BackwardGraph, Gradient, stored_gradient
 from rekindle.autodiff.operators import through_autograd
@@ -67,7 +68,12 @@ of their own."""
 def differentiable_graph(node: Node) -> Operation:
     """Return the operation of a differentiable graph: it runs attribute ``Subgraph``, and a separate graph computes the
     gradients."""
-    found = _OPERATIONS.of(node, DifferentiableOperation)
+    is_separable = SEPARABLE in node.attributes
+
+    def make(graph: Graph) -> DifferentiableOperation:
+        return DifferentiableOperation(graph, is_separable=is_separable)
+
+    found = _OPERATIONS.of(node, make, is_separable)
     found.add_node()
     return found
 
@@ -87,10 +93,23 @@ class CompiledPart:
 class DifferentiableOperation:
     """Executor of ``prim::DifferentiableGraph`` nodes with equal subgraphs."""
 
-    __slots__ = ("__weakref__", "_deferred_runs", "_derivatives", "_first", "_is_for_cpu", "_plain", "graph")
+    __slots__ = (
+        "__weakref__",
+        "_deferred_runs",
+        "_derivatives",
+        "_first",
+        "_is_for_cpu",
+        "_is_separable",
+        "_plain",
+        "_separated",
+        "graph",
+    )
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, is_separable: bool = False) -> None:
         self.graph = graph
+        self._is_separable = is_separable
+        self._separated: dict[tuple[bool, ...], Callable[..., Any] | None] = {}
+        """Run the subgraph as several differentiable graphs where it has to be; None where it need not."""
         self._is_for_cpu = any(node.kind in FOR_CPU for node in graph.all_nodes())
         self._plain: Callable[..., Any] | None = None
         self._first: Callable[..., Any] | None = None
@@ -108,6 +127,8 @@ class DifferentiableOperation:
             if are_plain and not (self._is_for_cpu and _is_on_gpu(inputs)):
                 if self._deferred_runs > 0 and not are_saved_tensors_hooked():
                     return self._run_deferred(inputs)
+                if self._is_separable and (separated := self._separate(wanted)) is not None:
+                    return separated(*inputs)
                 try:
                     derivative = self.derivative(wanted)
                 except DifferentiationError:  # PyTorch refuses it too, in words of its own
@@ -145,10 +166,22 @@ class DifferentiableOperation:
             compiled_formulas.get().write()
         return found
 
+    def _separate(self, wanted: tuple[bool, ...]) -> Callable[..., Any] | None:
+        """Return what runs the subgraph as several differentiable graphs; None if it may be one."""
+        if wanted not in self._separated:
+            with gc_paused(), room_to_recurse(UNKNOWN_RANGE):
+                graph = separated(self.graph, wanted)
+                title = "separated differentiable graph"
+                self._separated[wanted] = None if graph is None else callable_of(graph, title, optimized=True)
+        return self._separated[wanted]
+
     def pieces(self) -> Iterator[CompiledPart]:
         """Yield the functions compiled for the node so far."""
         if self._plain is not None:
             yield CompiledPart("without gradients", self._plain)
+        for function in self._separated.values():
+            if function is not None:
+                yield CompiledPart("as several differentiable graphs", function)
         for derivative in list(self._derivatives.values()):
             yield from derivative.pieces()
 
@@ -471,7 +504,7 @@ class DifferentiableGraph(torch.autograd.Function):
         defined = tuple([root is not None for root in roots])
         written: RuntimeError | None = None
         try:
-            saved = ctx.saved_tensors
+            saved = () if not plan.saved or _are_numbers(ctx.others) else ctx.saved_tensors
         except RuntimeError as error:  # one was written to: it may not be needed for the gradients of these roots
             if torch.is_grad_enabled():
                 raise
@@ -496,6 +529,11 @@ class DifferentiableGraph(torch.autograd.Function):
         found = backward.run(arguments)
         each = iter(found if backward.several else (found,))
         return (None, None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
+
+
+def _are_numbers(others: Sequence[_TreeSpec] | None) -> bool:
+    """Return whether no tensors are saved: autograd counts those as released, too, once the node has run."""
+    return others is not None and all(type(each) is tuple for each in others)
 
 
 def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 
 from rekindle.analysis.constants import constant_key, is_constant, value_of
 from rekindle.analysis.effects import is_immutable
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.autodiff.formulas import TEXTS
 from rekindle.errors import InternalError
@@ -30,8 +31,10 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import BOOL, NONE, TENSOR, ListType, OptionalType, Type
 from rekindle.ops.registration.aliasing import is_composite
+from rekindle.ops.registration.traits import queries_of
 from rekindle.passes import (
     CanonicalizeOps,
     ConstantPropagation,
@@ -51,6 +54,9 @@ _CLEANUP: Final[tuple[Pass, ...]] = (
     CanonicalizeOps(),
     DeadCodeElimination(),
 )
+
+_OF_PROPERTIES: Final = queries_of(Trait.READS_RANK, Trait.READS_SIZES, Trait.READS_DTYPE, Trait.READS_DEVICE)
+"""Kinds that read no elements of a tensor."""
 
 
 class CompiledFormulas(Protocol):
@@ -144,6 +150,16 @@ class Formula:
         if found is None:
             raise InternalError(f"there is no backward for {self.schema.qualified_name}")
         return found
+
+    @property
+    def saves_tensors(self) -> bool:
+        """Whether the gradient depends on elements of forward values. That of a composite may."""
+        if self.composite is not None:
+            return True
+        graph = self.backward.graph
+        forward = [value for name, value in zip(self.uses, graph.inputs, strict=True) if not name.startswith("grad")]
+        users = [use.user for value in forward if may_contain_tensor(value.type) for use in value.uses]
+        return any(user.kind not in _OF_PROPERTIES for user in users)
 
     @property
     def result_names(self) -> tuple[str, ...]:

@@ -9,16 +9,31 @@
 
 A caller may ask for the gradient of ``%y`` with respect to ``%h``, or register a hook on ``%h``. PyTorch's autograd has
 to know that ``%y`` is computed from ``%h``: not both can be results of one node of autograd.
+
+.. code-block:: text
+
+    %a : Tensor = aten::exp(%x)
+    %b : Tensor = aten::sin(%x)
+    %r : (Tensor, Tensor) = prim::TupleConstruct(%a, %b)
+    return (%r)
+
+A caller may go back from ``%a`` and later from ``%b``, two losses of one step: each node of autograd runs once, then
+it releases what it saved. :func:`observed_dependents` returns which observed values are computed from a value.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import reduce
+from operator import or_
 from typing import Final
 
-from rekindle.analysis.effects import CASTS, CONSTRUCTS, UNPACKS, has_side_effects
+from rekindle.analysis.effects import CASTS, CONSTRUCTS, UNPACKS, has_side_effects, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.control_flow import LoopView
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import TensorType
 
 _OF_AUTOGRAD: Final = frozenset({"aten::grad", "aten::backward"})
 
@@ -61,3 +76,80 @@ def _sources(value: Value) -> list[Value]:
         carried = LoopView(node).carried[value.offset]
         return [carried.initial, carried.following]
     return []
+
+
+def observed_dependents(
+    graph: Graph, requires_grad: Set[Value], may_alias: Callable[[Value, Value], bool]
+) -> Mapping[Value, int]:
+    """Return, for the values of ``graph`` that may require a gradient (``requires_grad``), the observed tensors whose
+    gradient may go back through them: a set of bits, one for each of these tensors. Nothing is returned if there are
+    less than two. ``may_alias`` returns whether two values may share memory."""
+    tensors = [value for value in observed_values(graph) & requires_grad if isinstance(value.type, TensorType)]
+    found: defaultdict[Value, int] = defaultdict(int)
+    if len(tensors) > 1:
+        found.update((value, 1 << position) for position, value in enumerate(tensors))
+        _DependentsOf(found, (1 << len(tensors)) - 1, requires_grad, may_alias).block(graph.block)
+    return found
+
+
+class _DependentsOf:
+    """Goes through blocks from the last node to the first, and adds to the bits of values those of their results."""
+
+    def __init__(
+        self,
+        found: dict[Value, int],
+        everything: int,
+        requires_grad: Set[Value],
+        may_alias: Callable[[Value, Value], bool],
+    ) -> None:
+        self.found = found
+        self.everything = everything
+        self.requires_grad = requires_grad
+        self.may_alias = may_alias
+
+    def block(self, block: Block) -> None:
+        for node in reversed(list(block.nodes)):
+            if node.kind == "prim::Loop":
+                self._loop(LoopView(node))
+            elif node.blocks:
+                self._branches(node)
+            else:
+                self._add(self._of_results(node), *node.inputs)
+
+    def _of_results(self, node: Node) -> int:
+        schema = node.schema
+        if not may_write(node):
+            return self._of(node.outputs)
+        if schema is None:
+            return self.everything
+        written = [
+            value
+            for value, argument in zip(node.inputs, schema.arguments, strict=False)
+            if argument.alias is not None and argument.alias.is_write
+        ]
+        affected = [value for value in self.found if any(self.may_alias(value, each) for each in written)]
+        return self._of([*affected, *node.outputs]) if written else self.everything
+
+    def _loop(self, view: LoopView) -> None:
+        before: list[int] | None = None
+        while before != (now := [self.found[value] for value in view.parameters]):
+            before = now
+            for each in view.carried:
+                self._add(self._of([each.result, each.parameter]), each.following)
+            self.block(view.body)
+        for each in view.carried:
+            self._add(self._of([each.result, each.parameter]), each.initial)
+
+    def _branches(self, node: Node) -> None:
+        for block in node.blocks:
+            for returned, output in zip(block.outputs, node.outputs, strict=False):
+                self._add(self._of([output]), returned)
+            self.block(block)
+
+    def _of(self, values: Sequence[Value]) -> int:
+        return reduce(or_, (self.found[value] for value in values), 0)
+
+    def _add(self, bits: int, *values: Value) -> None:
+        for value in values:
+            if bits and value in self.requires_grad:
+                self.found[value] |= bits
