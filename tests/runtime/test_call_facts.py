@@ -192,6 +192,30 @@ def test_what_python_may_write_is_not_assumed() -> None:
         assert torch.equal(compiled(X), module(X))
 
 
+class Quantized(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.padding_mode = "zeros"
+        self.scale = 0.5
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.padding_mode != "zeros":
+            x = torch.ops.quantized.mul(x, x, 0.25, 1)
+        return torch.ops.quantized.add(x, x, self.scale, 3)
+
+
+def test_quantized_operators_write_to_no_module() -> None:
+    module = Quantized()
+    compiled = rekindle.script(module)
+    x = torch.quantize_per_tensor(X, 0.1, 0, torch.quint8)
+    agrees(compiled, module, x)
+    graph = rekindle.last_executed_graph()
+    assert not graph.find_nodes("prim::If")
+    for each in (module, compiled):
+        each.padding_mode = "circular"
+    agrees(compiled, module, x)
+
+
 def test_an_attribute_that_is_gone() -> None:
     module = Net().eval()
     compiled = rekindle.script(module)

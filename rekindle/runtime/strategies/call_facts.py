@@ -45,6 +45,9 @@ _TABLES: Final = ("_parameters", "_buffers")
 _ASSUMED: Final = (bool, int, float, str, type(None))
 """The classes of attribute values that are assumed to be constant."""
 
+_IN_CPP: Final = frozenset({"quantized", "_quantized", "mkldnn", "onednn"})
+"""Namespaces of PyTorch's own operators beside ``aten``. They are written in C++ and know no modules of Python."""
+
 InputKind = Literal["bool", "optional", "union"]
 """A bool, a value that may be None, or a member of a Union of Tensor and other types."""
 
@@ -302,4 +305,4 @@ def _is_unknown_code(node: Node) -> bool:
     """Return whether ``node`` runs code that is not part of the program, or that is determined only at run time."""
     if node.kind in CALLS:
         return called_function(node) is None
-    return is_foreign(node.kind)
+    return is_foreign(node.kind) and node.kind.partition("::")[0] not in _IN_CPP
