@@ -366,3 +366,42 @@ def test_overloads_may_be_added_to_kinds_with_an_order(monkeypatch: pytest.Monke
     monkeypatch.setitem(declarations._DECLARED, "aten::list", known)
     declare(list, "aten::list.added(Stream s) -> int[]")
     assert [each.schema.overload for each in declared_operators("aten::list")] == ["", "t", "added"]
+
+
+class _Seen(torch.overrides.TorchFunctionMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions: list[object] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.functions.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+class _Subclass(torch.Tensor):
+    pass
+
+
+def test_operators_that_take_cpp_objects() -> None:
+    """They are called by the dispatcher's boxed call, which does not look for ``__torch_function__``."""
+    convolution = operator("quantized::conv2d_relu.new")
+    run = convolution.operation
+    assert run is not None
+    weight = torch.quantize_per_tensor(torch.randn(2, 3, 1, 1), 0.1, 0, torch.qint8)
+    packed = torch.ops.quantized.conv2d_prepack(weight, None, [1, 1], [0, 0], [1, 1], 1)
+    x = torch.quantize_per_tensor(torch.randn(1, 3, 2, 2), 0.1, 0, torch.quint8)
+    eager = torch.ops.quantized.conv2d_relu
+    assert torch.equal(run(x, packed, 0.5, 3), eager(x, packed, 0.5, 3))
+    with _Seen() as seen:
+        run(x, packed, 0.5, 3)
+    assert seen.functions == [eager.new]
+    subclassed = run(x.as_subclass(_Subclass), packed, 0.5, 3)
+    assert type(subclassed) is _Subclass
+    for arguments in ((x, 1, 0.5, 3), (x.dequantize(), packed, 0.5, 3), (x[0], packed, 0.5, 3)):
+        with pytest.raises(RuntimeError) as expected:
+            eager.new(*arguments)
+        with pytest.raises(RuntimeError) as found:
+            run(*arguments)
+        assert str(found.value) == str(expected.value)
