@@ -137,7 +137,7 @@ def _make_operator(overload: OpOverload) -> Operator:
     )
 
 
-_PLAIN: Final = (torch.Tensor, torch.nn.Parameter, type(None))
+_PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter, type(None)})
 
 
 def _call_of(overload: OpOverload, schema: FunctionSchema) -> Operation:
@@ -156,7 +156,7 @@ def _call_of(overload: OpOverload, schema: FunctionSchema) -> Operation:
     tensors = [place for place, type in enumerate(types) if type in (TENSOR, OptionalType(TENSOR))]
 
     def call(*arguments: Any, **named: Any) -> Any:
-        if named or modes() or any([type(arguments[place]) not in _PLAIN for place in tensors]):
+        if named or modes() or not _PLAIN.issuperset([type(arguments[place]) for place in tensors]):
             return plain(*arguments, **named)
         return boxed(handle, *arguments)
 
