@@ -68,6 +68,24 @@ def test_two_losses(common: str, order: slice) -> None:
         torch.testing.assert_close(found[1], found[0])
 
 
+def alike(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.tanh(x @ w).sum(), torch.tanh(x @ w).exp().sum()
+
+
+def test_equal_expressions_are_released_together() -> None:
+    """A difference from eager that docs/differences.md lists."""
+    compiled = rekindle.script(alike)
+    x, w = torch.ones(2, 2), torch.ones(2, 2, requires_grad=True)
+    for _ in range(CALLS):
+        first, second = compiled(x, w)
+        first.backward(retain_graph=True)
+        second.backward()
+    first, second = compiled(x, w)
+    first.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        second.backward()
+
+
 def not_differentiable(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return torch.tanh(x * 2 + 1) * 3, (x // 3) * 2 - y
 
