@@ -438,3 +438,37 @@ def test_batched_projections_are_contiguous() -> None:
         result = compiled(xs, w, h)
         torch.testing.assert_close(result, expected)
         torch.testing.assert_close(torch.autograd.grad(result.sum(), (xs, w)), gradients)
+
+
+def counts_what_requires_grad(x: Tensor, n: int) -> tuple[Tensor, int]:
+    count = 0
+    for _ in range(n):
+        for _ in range(2):
+            x = x * 2
+        if x.requires_grad:
+            count += 1
+        x = x + count
+    return x, count
+
+
+def asks_in_a_branch(x: Tensor, n: int) -> tuple[Tensor, int]:
+    for _ in range(n):
+        x = x * 2
+        if n > 1:
+            x = x * 3
+            if not x.is_leaf:
+                x = x + 100
+    return x, n
+
+
+@pytest.mark.parametrize("program", [counts_what_requires_grad, asks_in_a_branch])
+def test_queries_of_what_autograd_recorded(program: Callable[[Tensor, int], tuple[Tensor, int]]) -> None:
+    """Within a differentiable graph nothing is recorded: a loop with such a query is in none."""
+    compiled = rekindle.script(program)
+    for requires_grad in (True, False, True, True):
+        found = []
+        for each in (program, compiled):
+            x = torch.ones(2, requires_grad=requires_grad)
+            y, count = each(x, 3)
+            found.append((y, count, torch.autograd.grad(y.sum(), x) if requires_grad else None))
+        torch.testing.assert_close(found[1], found[0])

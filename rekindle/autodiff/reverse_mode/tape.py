@@ -283,9 +283,21 @@ def _differentiable_outputs(step: TapeEntry) -> list[Value]:
 
 
 def is_recomputable(node: Node) -> bool:
-    """Return whether running ``node`` again yields the same results and has no effect on others. False for a node with
-    blocks."""
-    return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or draws_nothing(node))
+    """Return whether running ``node`` again, also where autograd records nothing, yields the same results and has no
+    effect on others. False for a node with blocks."""
+    if may_write(node) or node.blocks or node.kind in _OF_AUTOGRAD:
+        return False
+    return not is_nondeterministic(node) or draws_nothing(node)
+
+
+_OF_AUTOGRAD: Final = frozenset(
+    {
+        *("prim::requires_grad", "prim::grad", "aten::is_leaf", "aten::is_grad_enabled", "aten::is_inference"),
+        *("aten::is_inference_mode_enabled", "aten::retains_grad", "aten::output_nr", "aten::_version"),
+        *("aten::str", "aten::format", "aten::repr"),  # the text of a tensor names its grad_fn
+    }
+)
+"""Kinds that look at what autograd has recorded. In a differentiable graph, it records nothing."""
 
 
 def draws_nothing(node: Node) -> bool:

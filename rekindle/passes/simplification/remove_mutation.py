@@ -26,7 +26,13 @@ from typing import ClassVar, Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int
-from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS, FORWARDING_KINDS, FRESH_VALUE_KINDS
+from rekindle.analysis.effects import (
+    CONTROL_FLOW,
+    DEFERRED_SUBGRAPH_KINDS,
+    FORWARDING_KINDS,
+    FRESH_VALUE_KINDS,
+    writes_modes,
+)
 from rekindle.analysis.type_propagation import may_reshape
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.registry import AliasAnalysisKind
@@ -246,6 +252,8 @@ class _TensorMutation:
         written, *_ = node.inputs
         if not _is_made_here(written, node) or not self._is_unknown(written, node):
             return False
+        if not _keeps_modes(written.node, node):
+            return False  # a write under no_grad leaves the gradient of the tensor as it is
         new = self.graph.create(kind, node.inputs, types=[node.output.type], range=node.range)
         operator = new.operator
         is_functional = operator is not None and not any(each.alias for each in operator.schema.arguments)
@@ -283,6 +291,16 @@ class _TensorMutation:
 def _is_plain(node: Node) -> bool:
     """Return whether ``node`` has no effects of its own."""
     return node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS or node.kind in CONTROL_FLOW
+
+
+def _keeps_modes(first: Node, last: Node) -> bool:
+    """Return whether no node between two nodes of a block may change a global mode."""
+    node = first.next
+    while node is not last:
+        if any(map(writes_modes, (node, *node.inner_nodes()))):
+            return False
+        node = node.next
+    return True
 
 
 def _is_made_here(written: Value, node: Node) -> bool:
