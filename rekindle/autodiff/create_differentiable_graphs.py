@@ -176,7 +176,7 @@ class _SubgraphPartitioner:
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
         self.observed = observed_values(graph) & self.requires_grad
-        self.dependents = observed_dependents(graph, self.requires_grad, self.aliases.may_alias)
+        self.dependents = observed_dependents(graph, self.requires_grad, self.aliases.memory)
         self.loops: dict[Node, bool] = {}
         self.formulas: dict[Node, bool] = {}
         """Whether nodes are differentiable by a formula."""

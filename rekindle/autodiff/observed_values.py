@@ -29,6 +29,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
+from rekindle.analysis.aliasing.alias_db import MemoryLocations
 from rekindle.analysis.effects import CASTS, CONSTRUCTS, UNPACKS, has_side_effects, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.control_flow import LoopView
@@ -79,16 +80,16 @@ def _sources(value: Value) -> list[Value]:
 
 
 def observed_dependents(
-    graph: Graph, requires_grad: Set[Value], may_alias: Callable[[Value, Value], bool]
+    graph: Graph, requires_grad: Set[Value], memory: Callable[[Value], MemoryLocations]
 ) -> Mapping[Value, int]:
     """Return, for the values of ``graph`` that may require a gradient (``requires_grad``), the observed tensors whose
     gradient may go back through them: a set of bits, one for each of these tensors. Nothing is returned if there are
-    less than two. ``may_alias`` returns whether two values may share memory."""
+    less than two. ``memory`` returns the memory that a value may share with others."""
     tensors = [value for value in observed_values(graph) & requires_grad if isinstance(value.type, TensorType)]
     found: defaultdict[Value, int] = defaultdict(int)
     if len(tensors) > 1:
         found.update((value, 1 << position) for position, value in enumerate(tensors))
-        _DependentsOf(found, (1 << len(tensors)) - 1, requires_grad, may_alias).block(graph.block)
+        _DependentsOf(found, (1 << len(tensors)) - 1, requires_grad, memory).block(graph.block)
     return found
 
 
@@ -100,12 +101,12 @@ class _DependentsOf:
         found: dict[Value, int],
         everything: int,
         requires_grad: Set[Value],
-        may_alias: Callable[[Value, Value], bool],
+        memory: Callable[[Value], MemoryLocations],
     ) -> None:
         self.found = found
         self.everything = everything
         self.requires_grad = requires_grad
-        self.may_alias = may_alias
+        self.memory = memory
 
     def block(self, block: Block) -> None:
         for node in reversed(list(block.nodes)):
@@ -122,12 +123,11 @@ class _DependentsOf:
             return self._of(node.outputs)
         if schema is None:
             return self.everything
-        written = [
-            value
-            for value, argument in zip(node.inputs, schema.arguments, strict=False)
-            if argument.alias is not None and argument.alias.is_write
-        ]
-        affected = [value for value in self.found if any(self.may_alias(value, each) for each in written)]
+        written = 0
+        for value, argument in zip(node.inputs, schema.arguments, strict=False):
+            if argument.alias is not None and argument.alias.is_write:
+                written |= self.memory(value)
+        affected = [value for value in self.found if self.memory(value) & written]
         return self._of([*affected, *node.outputs]) if written else self.everything
 
     def _loop(self, view: LoopView) -> None:
