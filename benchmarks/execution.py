@@ -32,6 +32,8 @@ SLICE: Final = 0.001
 """Seconds that a peer is timed for in a round, at least."""
 MOST: Final = 4.0
 """Seconds that a peer is timed for in all, about: slow workloads have fewer rounds."""
+LEAST_ROUNDS: Final = 3
+"""However slow they are, there are so many, if as many are asked for."""
 TOLERANCE: Final = 1.05
 """How many times eager's time a call may take."""
 
@@ -141,9 +143,10 @@ def interleaved(
     calls: Sequence[Callable[[], object]], rounds: int, slice: float, clock: Callable[[], float] = time.perf_counter
 ) -> list[list[float]]:
     """Return the seconds of a call of each of ``calls`` by ``clock``, one number for each round."""
-    repeats = [_repeats(call, slice, clock) for call in calls]
-    slowest = max(_time(call, count, clock) * count for call, count in zip(calls, repeats, strict=True))
-    rounds = max(min(rounds, round(MOST / slowest)), min(rounds, 5))
+    found_repeats = [_repeats(call, slice, clock) for call in calls]
+    repeats = [count for count, _ in found_repeats]
+    slowest = max(seconds for _, seconds in found_repeats)
+    rounds = max(min(rounds, round(MOST / slowest)), min(rounds, LEAST_ROUNDS))
     times: list[list[float]] = [[] for _ in calls]
     with resting_collector():
         for _ in range(rounds):
@@ -152,13 +155,14 @@ def interleaved(
     return times
 
 
-def _repeats(call: Callable[[], object], slice: float, clock: Callable[[], float]) -> int:
-    """Return how many calls take about ``slice`` seconds."""
+def _repeats(call: Callable[[], object], slice: float, clock: Callable[[], float]) -> tuple[int, float]:
+    """Return how many calls take about ``slice`` seconds, and the seconds that they take."""
     count = 1
     while True:
         taken = max(_time(call, count, clock) * count, 1e-9)
         if taken >= slice / 4:
-            return max(1, round(count * slice / taken))
+            repeats = max(1, round(count * slice / taken))
+            return repeats, taken * repeats / count
         count *= 4
 
 
