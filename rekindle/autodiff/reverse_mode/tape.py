@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.analysis.effects import is_nondeterministic, may_write
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.complex_numbers import ComplexValues
 from rekindle.autodiff.formula import Formula, FormulaFunction, formula_of, is_constant_operator
 from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, is_collecting, joins_collected_rows
@@ -285,19 +286,25 @@ def _differentiable_outputs(step: TapeEntry) -> list[Value]:
 def is_recomputable(node: Node) -> bool:
     """Return whether running ``node`` again, also where autograd records nothing, yields the same results and has no
     effect on others. False for a node with blocks."""
-    if may_write(node) or node.blocks or node.kind in _OF_AUTOGRAD:
+    if may_write(node) or node.blocks or _reads_records(node):
         return False
     return not is_nondeterministic(node) or draws_nothing(node)
+
+
+def _reads_records(node: Node) -> bool:
+    """Return whether ``node`` depends on what autograd has recorded, which is nothing in a differentiable graph."""
+    if node.kind in _TEXTS:  # the text of a tensor names its grad_fn
+        return any(may_contain_tensor(value.type) for value in node.inputs)
+    return node.kind in _OF_AUTOGRAD
 
 
 _OF_AUTOGRAD: Final = frozenset(
     {
         *("prim::requires_grad", "prim::grad", "aten::is_leaf", "aten::is_grad_enabled", "aten::is_inference"),
         *("aten::is_inference_mode_enabled", "aten::retains_grad", "aten::output_nr", "aten::_version"),
-        *("aten::str", "aten::format", "aten::repr"),  # the text of a tensor names its grad_fn
     }
 )
-"""Kinds that look at what autograd has recorded. In a differentiable graph, it records nothing."""
+_TEXTS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat"})
 
 
 def draws_nothing(node: Node) -> bool:
