@@ -30,9 +30,9 @@ BASE: Final = "eager"
 ROUNDS: Final = 100
 SLICE: Final = 0.001
 """Seconds that a peer is timed for in a round, at least."""
-MOST: Final = 4.0
+MAX_SECONDS: Final = 4.0
 """Seconds that a peer is timed for in all, about: slow workloads have fewer rounds."""
-LEAST_ROUNDS: Final = 3
+MIN_ROUNDS: Final = 3
 """However slow they are, there are so many, if as many are asked for."""
 TOLERANCE: Final = 1.05
 """How many times eager's time a call may take."""
@@ -146,7 +146,7 @@ def interleaved(
     found_repeats = [_repeats(call, slice, clock) for call in calls]
     repeats = [count for count, _ in found_repeats]
     slowest = max(seconds for _, seconds in found_repeats)
-    rounds = max(min(rounds, round(MOST / slowest)), min(rounds, LEAST_ROUNDS))
+    rounds = max(min(rounds, round(MAX_SECONDS / slowest)), min(rounds, MIN_ROUNDS))
     times: list[list[float]] = [[] for _ in calls]
     with resting_collector():
         for _ in range(rounds):

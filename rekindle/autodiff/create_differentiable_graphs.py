@@ -442,9 +442,9 @@ class _SubgraphPartitioner:
     def _close(self, group: _Partition) -> list[Node]:
         """Close a group: make its nodes adjacent, before all that must remain after them, if outlining pays. Return the
         nodes that may be in the groups that follow."""
-        before, nodes, behind = self._trimmed(group)
+        before, nodes, following = self._trimmed(group)
         if self._is_to_outline(nodes):
-            together = [*before, *nodes, *behind]
+            together = [*before, *nodes, *following]
             if together[0] is not group.nodes[0]:
                 together[0].move_before(group.nodes[0])
             _make_adjacent(together)
@@ -495,7 +495,7 @@ class _SubgraphPartitioner:
         derivative of them costs less.
         """
         members = set(group.nodes)
-        behind: list[Node] = []
+        following: list[Node] = []
         for node in reversed(group.nodes):
             if node in self.inseparable or not all(
                 members.isdisjoint(use.user.ancestors()) for output in node.outputs for use in output.uses
@@ -503,14 +503,14 @@ class _SubgraphPartitioner:
                 continue
             if not self._computes(node) or self._may_stay_after(node, members):
                 members.discard(node)
-                behind.insert(0, node)
+                following.insert(0, node)
         first = self._first_that_stay_outside(group, members)
         for node in group.nodes:
             if node in members and not group.feeds(node) and _is_one_of_several_picked(node):
                 first.add(node)
         members -= first
         before = [node for node in group.nodes if node in first]
-        return before, [node for node in group.nodes if node in members], behind
+        return before, [node for node in group.nodes if node in members], following
 
     def _first_that_stay_outside(self, group: _Partition, members: Set[Node]) -> set[Node]:
         """Return the nodes among ``members`` that may remain before the group: operators that gain nothing in it and
