@@ -9,8 +9,9 @@
         -> (%true, %t)
 
 The intervals hold for an execution with ints of 64 bits that stops where one overflows and where an operator raises an
-error. Loops are repeated until their variables' intervals do not grow; a bound that grows is widened, and narrowed at
-the end.
+error. Loops are repeated until their variables' intervals do not grow; a bound that grows is widened. A loop in a loop
+starts from the intervals that it had in the iteration before, so that the work grows with the number of variables and
+not exponentially with the depth. In the end, passes over the whole graph narrow what was widened too far.
 
 Variables that loops only count up or down by small constants are not widened beyond :data:`MAX_COUNT`: no program
 lives long enough for that. The loops of the program have to run their iterations one by one, as they do where they
@@ -35,6 +36,9 @@ MAX: Final = 2**63 - 1
 _MAX_STEP: Final = 2**7
 MAX_COUNT: Final = 2**62
 """What additions of at most 2^7 each add up to in 2^55 executions: in a year, at one a nanosecond."""
+
+_NARROWING_PASSES: Final = 8
+"""Two are enough for most programs; chains of variables that depend on each other take more."""
 
 _MAX_LENGTH: Final = 2**60
 """No list or string has as many elements: they would not fit into the address space."""
@@ -174,7 +178,10 @@ class IntegerRanges:
         self._known: dict[Value, Interval] = {}
         self._steps: dict[Value, _Steps] = {}
         self._find_steps(graph.block)
+        self._is_widened = self._is_narrowing = False
         self._run(graph.block)
+        if self._is_widened:
+            self._narrow(graph.block)
 
     def of(self, value: Value) -> Interval:
         """Return the interval of an int."""
@@ -240,34 +247,52 @@ class IntegerRanges:
         trips = self.of(loop.trip_count)
         self._known[loop.iteration] = Interval(0, max(trips.high - 1, 0))
         carried = [each for each in loop.carried if each.parameter.type == INT]
+        if self._is_narrowing:
+            self._narrow_parameters(carried)
+            self._run(loop.body)
+            self._narrow_parameters(carried)
+        else:
+            self._repeat(loop.body, carried)
         for each in carried:
-            self._known[each.parameter] = self.of(each.initial)
+            self._known[each.result] = self._known[each.parameter]
+
+    def _repeat(self, body: Block, carried: Sequence[Carried]) -> None:
+        """Repeat the body of a loop until the intervals of the loop-carried variables do not grow."""
+        for each in carried:
+            start = self.of(each.initial)
+            self._known[each.parameter] = start.joined(self._known.get(each.parameter, start))
         limits = {each.parameter: self._limit(each) for each in carried}
         is_stable = False
         while not is_stable:
-            self._run(loop.body)
+            self._run(body)
             is_stable = True
             for each in carried:
                 known = self._known[each.parameter]
                 grown = _widened(known, self.of(each.following), limits[each.parameter])
                 is_stable = is_stable and grown == known
                 self._known[each.parameter] = grown
-        self._narrow(loop, carried)
-        for each in carried:
-            self._known[each.result] = self._known[each.parameter]
+            self._is_widened |= not is_stable
 
-    def _narrow(self, loop: LoopView, carried: Sequence[Carried]) -> None:
-        """Replace widened intervals of loop-carried variables by what they are before the loop and after an iteration,
-        where that is less."""
-        narrower = {}
+    def _narrow(self, block: Block) -> None:
+        """Narrow what was widened, in passes over the whole graph until nothing changes.
+
+        An interval that is computed from intervals that hold holds too, so that any number of passes is correct.
+        """
+        self._is_narrowing = True
+        for _ in range(_NARROWING_PASSES):
+            before = dict(self._known)
+            self._run(block)
+            if self._known == before:
+                break
+
+    def _narrow_parameters(self, carried: Sequence[Carried]) -> None:
+        """Replace intervals of loop-carried variables by what they are before the loop and after an iteration, where
+        that is less."""
         for each in carried:
             known, values = self._known[each.parameter], self.of(each.initial).joined(self.of(each.following))
             low, high = max(known.low, values.low), min(known.high, values.high)
-            if low <= high and (low, high) != known:
-                narrower[each.parameter] = Interval(low, high)
-        if narrower:
-            self._known |= narrower
-            self._run(loop.body)
+            if low <= high:
+                self._known[each.parameter] = Interval(low, high)
 
     def _limit(self, carried: Carried) -> Interval:
         """Return an interval that a loop-carried variable cannot leave, given how the loop steps it."""

@@ -102,6 +102,32 @@ def test_a_counter_that_many_branches_step():
     assert IntegerRanges(graph).of(total) == Interval(0, MAX_COUNT)
 
 
+def test_a_variable_of_many_nested_loops():
+    """The time is polynomial in the depth: with two iterations of a loop for each of the one around it, this would not
+    end."""
+    depth = 100
+    heads = "".join(
+        f"""
+      %s{i} : int = prim::Loop(%n, %true, %t0)
+        block0(%i{i} : int, %t{i + 1} : int):"""
+        for i in range(depth)
+    )
+    ends = "".join(f"\n          -> (%true, %s{i})" for i in range(depth, 0, -1))
+    graph = parse_graph(
+        f"""graph(%n : int):
+  %t0 : int = prim::Constant[value=0]()
+  %three : int = prim::Constant[value=3]()
+  %seven : int = prim::Constant[value=7]()
+  %true : bool = prim::Constant[value=1](){heads}
+          %y : int = aten::add(%t{depth}, %three)
+          %s{depth} : int = aten::remainder(%y, %seven){ends}
+  return (%s0)
+"""
+    )
+    [total] = graph.outputs
+    assert IntegerRanges(graph).of(total) == Interval(0, 6)
+
+
 def doubled(n: int) -> int:
     x = 1
     for _ in range(n):
