@@ -185,6 +185,8 @@ def _calls_of(compiled: Any, name: str) -> Callable[[], list[str]]:
         ("torch.ops.aten.binary_cross_entropy(x, y, None, 0)", lambda x: (x.sigmoid(), x[0])),
         ("torch.ops.aten.binary_cross_entropy(x[0], x[0], y)", lambda x: (x.sigmoid(), x)),
         ("torch.nn.functional.softshrink(x, -1.0) + y", lambda x: (x, x)),
+        ("torch.nn.functional.celu(x, 0.0) + y", lambda x: (x, x)),
+        ("torch.cosine_similarity(x, y, eps=-1.0) + y", lambda x: (x, x)),
     ],
 )
 def test_errors_are_those_of_pytorch(expression: str, make: Any, refused: list[str]) -> None:

@@ -130,6 +130,8 @@ def length_from(self: Tensor, dim: int, eps: float) -> Tensor:
     return length + (eps - length.detach()).clamp_min(0)
 
 composite cosine_similarity(x1, x2, dim, eps):
+    if eps < 0:
+        raise RuntimeError("eps must be non-negative, got: {}".format(eps))
     dtype = torch.result_type(x1, x2)
     a, b = x1.to(dtype), x2.to(dtype)
     return ((a / length_from(a, dim, eps)) * (b / length_from(b, dim, eps))).sum([dim])

@@ -75,8 +75,10 @@ def selu(b: Builder, self: E) -> E:
     return elu(b, self, b.like(1.6732632423543772, self), b.like(1.0507009873554805, self), b.like(1.0, self))
 
 
-@elementwise("celu")
+@elementwise("celu", constants="alpha")
 def celu(b: Builder, self: E, alpha: E) -> E:
+    if alpha.payload == 0:
+        raise Unsupported("an alpha that is an error")
     return elu(b, self, alpha, b.like(1.0, self), b.reciprocal(alpha))
 
 

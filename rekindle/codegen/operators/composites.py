@@ -366,6 +366,8 @@ def pairwise_distance(emit: Emitter, x1: Tensor, x2: Tensor, p: float, eps: floa
 
 @composite("cosine_similarity")
 def cosine_similarity(emit: Emitter, x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
+    if eps < 0:
+        raise Unsupported("an epsilon that is an error")
     if x1.layout.sizes != x2.layout.sizes or x1.layout.rank == 0:
         raise Unsupported("vectors of several sizes")
     ops = _Arithmetic(emit)
