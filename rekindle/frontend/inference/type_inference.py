@@ -465,7 +465,7 @@ def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expecte
         common = unify_all(map(unshaped, elements))
         if common is not None and (isinstance(actual, TupleType) or (isinstance(actual, ListType) and actual.is_tuple)):
             evidence.record(origin, element=common)
-    elif origin.kind == NUMBERS:
+    elif origin.kind in (NUMBERS, RESULT):
         evidence.learn_contents(origin, expected, actual)
     elif origin.kind == LIST and isinstance(actual, ListType):
         evidence.record(origin, element=actual.element)

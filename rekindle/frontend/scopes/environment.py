@@ -36,8 +36,10 @@ from rekindle.frontend.statements.error_recovery import assigned_names, deleted_
 from rekindle.frontend.sugared_values.base import ERROR_VALUE, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import AttributeValue, Block, Graph, Value
+from rekindle.ir.graph_function import called_function
 from rekindle.ir.operators.declared_bools import as_declared_bool
 from rekindle.ir.operators.schema_matching import convert_value, unpack_tuple
+from rekindle.ir.redefinition import widen_result
 from rekindle.ir.types import (
     ANY,
     BOOL,
@@ -504,6 +506,9 @@ class Environment:
             origin = self.find_origin(name)
             if origin is not None:
                 learn_from_conflict(self.evidence, origin, expected, simple.type)
+            function = called_function(simple.node)
+            if function is not None:
+                widen_result(function, expected)
             raise TypeMismatchError(
                 f"variable '{spelled}' is {expected.annotation}, "
                 f"but is assigned a value of type {simple.type.annotation} here{mismatch_note(simple.type, expected)}",

@@ -276,10 +276,7 @@ def _assign_one(emitter: Emitter, statement: Assign, target: Expr, value: Expr) 
         if _is_variable(target) and _is_new_container(found) and emitter.graph.follows_python:
             _assign_new(emitter, FirstAssignment(statement.tree, NUMBERS), target, found, value.range)
         else:
-            function = called_function(found.value.node) if isinstance(found, SimpleValue) else None
             assign(emitter, target, found, value.range)
-            if function is not None and function.result is not None and _is_variable(target):
-                _remember(emitter, FirstAssignment(statement.tree, RESULT, function=function), target)
 
 
 def _assign_new(
@@ -381,8 +378,11 @@ def assign(emitter: Emitter, target: Expr, value: SugaredValue, range: SourceRan
     kind = target.tree.kind
     if kind == Var.KIND:
         name = Var(target.tree).name.name
+        function = called_function(value.value.node) if isinstance(value, SimpleValue) else None
         emitter.environment.assign(name, target.range, value)
         emitter.assumed.pop(name, None)
+        if function is not None and function.result is not None:
+            _remember(emitter, FirstAssignment(target.tree, RESULT, function=function), target)
     elif kind in (TupleLiteral.KIND, ListLiteral.KIND):
         items = _items(target)
         _check_targets(items, target.range)
