@@ -214,7 +214,8 @@ def test_as_eager(program: Callable[..., Any]) -> None:
 def _alone(program: Callable[..., Any]) -> Callable[..., Any]:
     """Return the program of a new copy of this module: no other program has determined what its functions return."""
     spec = importlib.util.spec_from_file_location(f"{__name__}_{program.__name__}", __file__)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     copy = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(copy)
     return getattr(copy, program.__name__)
