@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
@@ -351,6 +351,12 @@ class _Lowering:
         for name, argument in zip(names, arguments, strict=True):
             if isinstance(argument, ScalarValue):
                 _refuse_overflow(argument, common, name in rule.wrapped and not rule.conditions)
+        is_short = arithmetic_type(scalar_of(common)) is not scalar_of(common)
+        if is_short and rule.result not in (ResultDtype.SELF, ResultDtype.GIVEN):
+            arguments = [
+                argument if index in conditions else self._rounded(rule, name, argument, common)
+                for index, (name, argument) in enumerate(zip(names, arguments, strict=True))
+            ]
         dtype = common
         if rule.result is ResultDtype.TRUTH:
             dtype = torch.bool
@@ -360,6 +366,21 @@ class _Lowering:
         layout = Layout(sizes, strides, dtype)
         scalar_of(dtype)
         return Pointwise(layout, rule, tuple(arguments), frozenset(conditions), arithmetic_type(scalar_of(common)))
+
+    def _rounded(self, rule: PointwiseOp, name: str, argument: Any, dtype: torch.dtype) -> Any:
+        """Return an argument of an operator, rounded to half precision if PyTorch rounds it before it computes."""
+        if isinstance(argument, Tensor):
+            sizes = argument.layout.sizes
+            is_number = name in rule.unrounded and are_equal(sizes, (1,) * len(sizes))
+            return argument if argument.layout.dtype is dtype or is_number else self._as_dtype(argument, dtype)
+        is_operand = name in rule.wrapped | rule.promoting | rule.factors
+        if isinstance(argument, ScalarValue) and is_operand and name not in rule.unrounded:
+            return replace(argument, rounded=scalar_of(dtype))
+        return argument
+
+    def _as_dtype(self, value: Tensor, dtype: torch.dtype) -> Tensor:
+        converted: Tensor = self._emit("to.dtype", value, DTYPE_NUMBERS[dtype])
+        return converted
 
     def _folded(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult:
         given = dict(zip(names, arguments, strict=True))
@@ -510,8 +531,7 @@ class _Lowering:
         are rounded to its dtype first."""
         if not isinstance(part, Concat) or part.layout.dtype is dtype:
             return part
-        converted: Tensor = self._emit("to.dtype", part, DTYPE_NUMBERS[dtype])
-        return converted
+        return self._as_dtype(part, dtype)
 
     def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
         """Return a matrix product, with a bias or other summand added if the operator has one.
@@ -614,7 +634,7 @@ def _dtype(given: ScalarValue) -> torch.dtype:
     return dtype
 
 
-_NARROW: Final = frozenset({torch.float16, torch.int8, torch.uint8, torch.int16, torch.int32})
+_NARROW: Final = frozenset({torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16, torch.int32})
 """The dtypes into which numbers of ordinary programs may not fit."""
 
 

@@ -394,9 +394,13 @@ class NestBuilder:
             if argument.type is float and not user.scalar.is_float:
                 raise Unsupported("a float among integers")
             if argument.value is not None:
-                return self.b.constant(argument.value, user.scalar)
-            assert argument.number is not None
-            return self.b.cast(self.b.argument(argument.number, ARGUMENT_TYPES[argument.type]), user.scalar)
+                number = self.b.constant(argument.value, user.scalar)
+            else:
+                assert argument.number is not None
+                number = self.b.cast(self.b.argument(argument.number, ARGUMENT_TYPES[argument.type]), user.scalar)
+            if argument.rounded is not None and self.b.arithmetic.rounds_numbers:
+                number = self.b.cast(self.b.cast(number, argument.rounded), user.scalar)
+            return number
         if not isinstance(argument, Tensor):
             return argument
         own = argument.layout.sizes

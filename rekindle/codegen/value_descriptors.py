@@ -33,6 +33,8 @@ class ScalarValue:
     type: type
     value: float | None = None
     number: int | None = None
+    rounded: ScalarType | None = None
+    """The half-precision type to which PyTorch's CPU operators round it first, if it is an operand of one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

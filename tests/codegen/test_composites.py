@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import rekindle
-from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.operators import COMPOSITES
 
 LOSSES: Final = {
@@ -103,21 +102,6 @@ def test_every_composite_is_tested() -> None:
     """Those of backward graphs are tested in ``test_gradient_products.py``."""
     composites = {name.removeprefix("aten::") for name in COMPOSITES if not name.startswith("autodiff::")}
     assert {name for name, _ in _expressions()} == composites
-
-
-@pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Why groups ran operator by operator."""
-    found: list[str] = []
-    init = FusionExecutor.__init__
-
-    def made(self: FusionExecutor, *arguments: Any, **keywords: Any) -> None:
-        init(self, *arguments, **keywords)
-        self.failures = found
-        self.compile_eagerly()
-
-    monkeypatch.setattr(FusionExecutor, "__init__", made)
-    return found
 
 
 def _inputs(dtype: torch.dtype, special: bool) -> tuple[Tensor, Tensor]:

@@ -100,7 +100,10 @@ def with_a_factor_of_the_call(x, number):
     return torch.add(x * 2, x, alpha=number) + 1
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.float16], ids=str)
+NARROW = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
 @pytest.mark.parametrize(
     "function",
     [limited_by_a_number_of_the_call, filled_with_a_number_of_the_call, with_a_factor_of_the_call],
@@ -112,7 +115,7 @@ def test_numbers_of_calls(function, dtype):
         + "".join(inspect.getsource(function).splitlines(keepends=True)[1:])
     ).f
     x = torch.tensor([1, 3]).to(dtype)
-    kind = float if dtype.is_floating_point else int
-    for number in (2, 2, 2, 300, 70_000, 2**40):
+    kind, huge = (float, 1e39) if dtype.is_floating_point else (int, 2**62)
+    for number in (2, 2, 2, 300, 70_000, 2**40, huge):
         found, expected = (_outcome(each, x, kind(number)) for each in (compiled, function))
         assert str(found) == str(expected), number

@@ -7,8 +7,12 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+import torch
+
 from rekindle.codegen.loop_ir.nodes import Datum, Expression
-from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, ScalarType
+from rekindle.codegen.loop_ir.scalar_types import BF16, BOOL, F16, F32, F64, I64, ScalarType
+
+_HALVES: Final = {F16: torch.float16, BF16: torch.bfloat16}
 
 
 class Unsupported(Exception):
@@ -21,16 +25,19 @@ class Arithmetic:
     float sums that must be accurate. ``divides_fast``: a division costs about as much as a product. ``keeps_rows``:
     writing a row to memory and reading it again costs less than recomputing functions of its elements.
     ``has_half_powers``: PyTorch computes roots of half floats as powers, so that those of -inf and -0.0 are inf and
-    0.0."""
+    0.0. ``rounds_numbers``: PyTorch rounds numbers to half precision before it computes with tensors of it."""
 
     accumulator: ScalarType
     divides_fast: bool
     keeps_rows: bool
     has_half_powers: bool
+    rounds_numbers: bool
 
 
-CPU_ARITHMETIC: Final = Arithmetic(F64, divides_fast=True, keeps_rows=True, has_half_powers=True)
-GPU_ARITHMETIC: Final = Arithmetic(F32, divides_fast=False, keeps_rows=False, has_half_powers=False)
+CPU_ARITHMETIC: Final = Arithmetic(F64, divides_fast=True, keeps_rows=True, has_half_powers=True, rounds_numbers=True)
+GPU_ARITHMETIC: Final = Arithmetic(
+    F32, divides_fast=False, keeps_rows=False, has_half_powers=False, rounds_numbers=False
+)
 
 
 class Builder:
@@ -201,13 +208,14 @@ class Builder:
 
 
 def _rounded(value: float, scalar: ScalarType) -> float:
-    """Return ``value`` rounded to float32 if that is ``scalar``; else unchanged."""
-    if scalar is not F32 or not math.isfinite(value):
+    """Return ``value`` rounded to a float type, as C++ does: to half precision from float32."""
+    if scalar is F64 or not math.isfinite(value):
         return value
     try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+        [single] = struct.unpack("<f", struct.pack("<f", value))
     except OverflowError:
         return math.copysign(math.inf, value)
+    return float(torch.tensor(single).to(_HALVES[scalar]) if scalar in _HALVES else single)
 
 
 def substituted(expression: Expression, old: Expression, new: Expression, b: Builder) -> Expression:

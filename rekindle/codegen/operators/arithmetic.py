@@ -19,8 +19,8 @@ def _no_bool(value: E, what: str) -> None:
         raise Unsupported(f"{what} of truth values")
 
 
-@elementwise("add.Tensor")
-@elementwise("add.Scalar", wrapped="other")
+@elementwise("add.Tensor", factors="alpha")
+@elementwise("add.Scalar", wrapped="other", factors="alpha")
 def add(b: Builder, self: E, other: E, alpha: E) -> E:
     return b.add(self, other) if _is(alpha, 1) else b.fma(other, alpha, self)
 
@@ -32,26 +32,26 @@ def _plus(b: Builder, a: E, other: E) -> E:
 RULES["autodiff::plus"] = PointwiseOp(_plus, optional=frozenset({"b"}))
 
 
-@elementwise("sub.Tensor", refuses_bool=True)
-@elementwise("sub.Scalar", wrapped="other", refuses_bool=True)
+@elementwise("sub.Tensor", refuses_bool=True, factors="alpha")
+@elementwise("sub.Scalar", wrapped="other", refuses_bool=True, factors="alpha")
 def sub(b: Builder, self: E, other: E, alpha: E) -> E:
     return b.sub(self, other) if _is(alpha, 1) else b.fma(other, b.neg(alpha), self)
 
 
-@elementwise("rsub.Tensor", refuses_bool=True)
-@elementwise("rsub.Scalar", wrapped="other", refuses_bool=True)
+@elementwise("rsub.Tensor", refuses_bool=True, factors="alpha")
+@elementwise("rsub.Scalar", wrapped="other", refuses_bool=True, factors="alpha")
 def rsub(b: Builder, self: E, other: E, alpha: E) -> E:
     return sub(b, other, self, alpha)
 
 
-@elementwise("mul.Tensor")
-@elementwise("mul.Scalar", wrapped="other")
+@elementwise("mul.Tensor", unrounded="other")
+@elementwise("mul.Scalar", wrapped="other", unrounded="other")
 def mul(b: Builder, self: E, other: E) -> E:
     return b.mul(self, other)
 
 
-@elementwise("div.Tensor", result=ResultDtype.FLOAT)
-@elementwise("div.Scalar", result=ResultDtype.FLOAT, wrapped="other")
+@elementwise("div.Tensor", result=ResultDtype.FLOAT, unrounded="other")
+@elementwise("div.Scalar", result=ResultDtype.FLOAT, wrapped="other", unrounded="other")
 def div(b: Builder, self: E, other: E) -> E:
     return b.div(self, other)
 

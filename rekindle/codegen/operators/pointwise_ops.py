@@ -61,6 +61,11 @@ class PointwiseOp:
     """Whether the result is contiguous however the operands lie in memory."""
     optional: frozenset[str] = frozenset()
     """Operands that may be None in some calls, which run operator by operator."""
+    unrounded: frozenset[str] = frozenset()
+    """Operands that, if they are one number, PyTorch does not round to half precision before it computes with tensors
+    of it; it rounds all others."""
+    factors: frozenset[str] = frozenset()
+    """Numbers that are no operands but are rounded as such."""
     laid_out_as: str = ""
     """The operand whose strides come first where the strides of the result are chosen, if it is not the first one."""
 
@@ -90,6 +95,8 @@ def elementwise(
     channels: str = "",
     one_dtype: bool = False,
     is_contiguous: bool = False,
+    unrounded: str = "",
+    factors: str = "",
     laid_out_as: str = "",
 ) -> Callable[[Build], Build]:
     """Register the decorated function for operators, named without ``aten::``; see :class:`PointwiseOp`. Names of
@@ -106,6 +113,8 @@ def elementwise(
             refuses_bool,
             one_dtype,
             is_contiguous,
+            unrounded=names(unrounded),
+            factors=names(factors),
             laid_out_as=laid_out_as,
         )
         for operator in operators:
