@@ -227,7 +227,13 @@ class _Propagation:
             self.forget(view.body)
             self.set_outputs(node, [])
             return
-        carried = [self.fact(value) for value in view.initial]
+        # Facts only get weaker in the iterations of a loop around this one. Starting from those of the iteration before
+        # keeps the time polynomial in the depth.
+        initial = [self.fact(value) for value in view.initial]
+        carried = [
+            join(self.facts[parameter], fact) if parameter in self.facts else fact
+            for parameter, fact in zip(view.parameters, initial, strict=True)
+        ]
         for attempt in range(_MAX_ITERATIONS + 1):
             self.set(view.iteration, None)
             for parameter, fact in zip(view.parameters, carried, strict=True):

@@ -118,6 +118,10 @@ class _LoopBackward:
         types: list[Type | None] = [
             None if start is None else joined_gradient_type(start.type, start.type) for start in starts
         ]
+        # The types only get wider as a loop around this one is rebuilt. Starting from those of the build before keeps the
+        # time polynomial in the depth.
+        known_types = scope.way.carried_types.get(self.node, types)
+        types = [_wider(type, known) for type, known in zip(types, known_types, strict=True)]
         iterations = trip_count(self.node)
         while True:
             back, results = self._build(starts, types, iterations)
@@ -126,6 +130,7 @@ class _LoopBackward:
                 break
             back.destroy()
             types = wider
+        scope.way.carried_types[self.node] = types
         block = back.blocks[0]
         for type, result in zip(types, results, strict=True):
             if type is not None:

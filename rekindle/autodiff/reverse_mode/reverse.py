@@ -64,6 +64,8 @@ class BackwardContext:
     read: list[Value] = field(default_factory=list)
     scopes: dict[Block, BlockBackward] = field(default_factory=dict)
     """The builders of the backward of blocks, by the forward block."""
+    carried_types: dict[Node, list[Type | None]] = field(default_factory=dict)
+    """The types of the gradients that the backward of each loop carries, as it was last built."""
     converted: set[Value] = field(default_factory=set)
     """Values of the forward graph to whose dtypes their gradients are converted."""
 

@@ -193,6 +193,8 @@ class _Flow:
     guards: dict[Node, bool]
     """Whether each path to a load of a flag has assigned the variable, by the load. The analysis fills it."""
     loops: list[_Loop] = field(default_factory=list)
+    entered: dict[Node, _State] = field(default_factory=dict)
+    """The state in which each loop that has been visited begins an iteration."""
     implications: dict[Value, _Implication] = field(default_factory=dict)
     deleted: dict[str, int] = field(default_factory=dict)
     """The time of the last deletion of each deleted variable."""
@@ -278,7 +280,9 @@ class _Flow:
 
     def _loop(self, node: Node, state: frozenset[str]) -> _State:
         body, condition = node.blocks
-        entered: _State = state
+        # The state only shrinks in the iterations of a loop around this one. Starting from that of the iteration before
+        # keeps the time polynomial in the depth.
+        entered = _both(state, self.entered.get(node))
         while True:
             loop = _Loop()
             self.loops.append(loop)
@@ -289,6 +293,7 @@ class _Flow:
             if again == entered:
                 break
             entered = again
+        self.entered[node] = entered
         first = self.block(condition, state)
         later = None if ended is None else self.block(condition, ended)
         is_endless = bool(condition.outputs) and bool(_constant(condition.outputs[0]))
