@@ -118,8 +118,8 @@ class _LoopBackward:
         types: list[Type | None] = [
             None if start is None else joined_gradient_type(start.type, start.type) for start in starts
         ]
-        # The types only get wider when a loop around this one is built again. Starting from those of the last build keeps
-        # the time polynomial in the depth.
+        # The types only get wider when a loop around this one is built again. Starting from those of the build before
+        # keeps the time polynomial in the depth.
         known_types = scope.way.carried_types.get(self.node, types)
         types = [_wider(type, known) for type, known in zip(types, known_types, strict=True)]
         iterations = trip_count(self.node)

@@ -65,7 +65,7 @@ class PointwiseOp:
     """Operands that, if they are one number, PyTorch does not round to half precision before it computes with tensors
     of it; it rounds all others."""
     factors: frozenset[str] = frozenset()
-    """Numbers that are no operands but are rounded as such."""
+    """Numbers that are rounded as operands are."""
     laid_out_as: str = ""
     """The operand whose strides come first where the strides of the result are chosen, if it is not the first one."""
 
