@@ -20,6 +20,8 @@ LIMIT: Final = 300.0
 ROUNDS: Final = 30
 SLICE: Final = 0.002
 COMPILERS: Final = ("rekindle", "torch.jit")
+TOO_LONG: Final = "takes longer than"
+"""How the ``error`` of a peer begins that the time limit has ended: it has not rejected the module."""
 
 
 @dataclass(slots=True)
@@ -134,7 +136,7 @@ def _process(arguments: list[str], folder: str, limit: float) -> dict[str, Any]:
             ended = f"ends with {done.returncode}: {last[:200]}"
     except subprocess.TimeoutExpired as error:
         text = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
-        ended = f"takes longer than {limit:.0f} seconds"
+        ended = f"{TOO_LONG} {limit:.0f} seconds"
     found: dict[str, Any] = {"ended": ended} if ended else {}
     for line in text.splitlines():
         for key, value in (json.loads(line) if line.startswith("{") and line.endswith("}") else {}).items():

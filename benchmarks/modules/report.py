@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from benchmarks.execution import geometric_mean
 from benchmarks.modules.catalog import CASES, PACKAGES
-from benchmarks.modules.measure import COMPILERS, Row, as_json
+from benchmarks.modules.measure import COMPILERS, TOO_LONG, Peer, Row, as_json
 
 PATH: Final = Path(__file__).parent.parent / "results" / "modules.json"
 TOLERANCE: Final = 1.03
@@ -116,6 +116,9 @@ def _loading(rows: Iterable[Row]) -> str:
 
 
 def _findings(rows: Sequence[Row]) -> dict[str, list[str]]:
+    def refusal(peer: Peer) -> str:
+        return "" if peer.error.startswith(TOO_LONG) else peer.error
+
     def of(peer: str, text: Callable[[Any], str], if_other_works: bool = False) -> list[str]:
         found = []
         for row in rows:
@@ -126,9 +129,9 @@ def _findings(rows: Sequence[Row]) -> dict[str, list[str]]:
 
     return {
         "no numbers": [f"{row.title}: {row.failure}" for row in rows if row.failure],
-        "rekindle refuses what torch.jit takes": of("rekindle", lambda peer: peer.error, if_other_works=True),
-        "rekindle refuses": of("rekindle", lambda peer: peer.error),
-        "torch.jit refuses": of("torch.jit", lambda peer: peer.error),
+        "rekindle refuses what torch.jit takes": of("rekindle", refusal, if_other_works=True),
+        "rekindle refuses": of("rekindle", refusal),
+        "torch.jit refuses": of("torch.jit", refusal),
         "rekindle differs from eager": of("rekindle", lambda peer: peer.differs),
         "torch.jit differs from eager": of("torch.jit", lambda peer: peer.differs),
         "eager differs in its second call": of("eager", lambda peer: peer.differs),
