@@ -17,11 +17,12 @@ from rekindle.archive.pickles.storages import StorageTable
 from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.python_results import RECORD, write_results
 from rekindle.archive.writer import ArchiveWriter, Target
-from rekindle.errors import ArchiveWarning, CompileError, SaveError
+from rekindle.errors import UNKNOWN_RANGE, ArchiveWarning, CompileError, SaveError
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.named_types import compiled_methods
 from rekindle.frontend.python_printer.names import spell
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
@@ -61,6 +62,7 @@ def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None 
 
     Raises:
         SaveError: ``m`` is not compiled, holds a value that archives cannot hold, or calls Python. Nothing is written.
+        UnsupportedError: ``m`` has a function that nests too deeply. Nothing is written.
         ArchiveError: archives cannot have an extra file of such a name. Nothing is written.
         OSError: the file cannot be written. A file that was at the path is unchanged.
         TypeError: ``f`` is not a path or a file.
@@ -84,6 +86,7 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
 
     Raises:
         SaveError: ``m`` is not compiled, holds a value that archives cannot hold, or calls Python.
+        UnsupportedError: ``m`` has a function that nests too deeply.
         UnsafeArchiveError: archives cannot have an extra file of such a name.
     """
     function = ""
@@ -92,7 +95,7 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
     if not isinstance(m, ScriptModule):
         hint = "compile it first: rekindle.script(module)" if isinstance(m, torch.nn.Module) else None
         raise SaveError(f"only compiled modules and functions can be saved, not a {type(m).__name__}", hint=hint)
-    with gc_paused():
+    with gc_paused(), room_to_recurse(UNKNOWN_RANGE):
         saver = _Saver(function)
         archive = saver.archive(m._as_saved(), extra_files or {})
         problems = [_described(node, why) for node, why in differences(saver.graphs())]

@@ -16,7 +16,7 @@ from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.expression_parser import ExpressionParser, check_target
 from rekindle.syntax.keyword_dicts import with_known_keywords
 from rekindle.syntax.lexer import DEDENT, EOF, IDENT, INDENT, NEWLINE, NUMBER, STRING, Lexer, Token
-from rekindle.syntax.nesting_limit import too_deep
+from rekindle.syntax.nesting_limit import MAX_BLOCKS, too_deep
 from rekindle.syntax.type_comments import apply_type_comments, assignment_type
 from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
@@ -154,6 +154,7 @@ class Parser(ExpressionParser):
 
     def __init__(self, lexer: Lexer) -> None:
         super().__init__(lexer)
+        self._blocks = 0
         self._compound: dict[str, Callable[[], Stmt]] = {
             "if": self._if,
             "while": self._while,
@@ -422,10 +423,12 @@ class Parser(ExpressionParser):
             return body
         if self.lexer.next_if(INDENT) is None:
             raise ParseError("Expected an indented block after this colon.", colon.range)
-        self.deeper(colon)
+        self._blocks += 1
+        if self._blocks > MAX_BLOCKS:
+            raise too_deep(colon.range)
         while self.lexer.next_if(DEDENT) is None:
             self.statement(body)
-        self.shallower()
+        self._blocks -= 1
         return body
 
     def _until(self, start: int, body: list[Stmt]) -> SourceRange:

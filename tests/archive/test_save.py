@@ -601,3 +601,23 @@ def test_the_truth_of_an_item_in_torch():
     for given in (True, False, 2, 0, 0.5, 0.0, -0.0, float("nan"), 2.0**-1070, 1j, 0j):
         x = torch.tensor(given, dtype=torch.float64 if isinstance(given, float) else None)
         assert [each(x) for each in loaded] == [bool(given)] * 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "".join(f"    if n == {i}:\n        return x * {i}\n    x = x + 1\n" for i in range(300)),
+        "    if n < 0:\n        x = -x\n" + "".join(f"    elif n == {i}:\n        x = x * {i}\n" for i in range(300)),
+    ],
+    ids=["early returns", "elif"],
+)
+def test_hundreds_of_branches(source: str) -> None:
+    """In archives, each branch is a block within the block of the one before."""
+    function = rekindle.CompilationUnit(f"def f(x: Tensor, n: int):\n{source}    return x\n").f
+    stored = io.BytesIO()
+    rekindle.save(function, stored)
+    x = torch.ones(2)
+    for load in (rekindle.load, torch.jit.load):
+        loaded = load(io.BytesIO(stored.getvalue()))
+        for n in (-1, 0, 250, 500):
+            assert torch.equal(loaded(x, n), function(x, n))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rekindle.errors import ParseError, Source
-from rekindle.syntax.nesting_limit import MAX_DEPTH
+from rekindle.syntax.nesting_limit import MAX_BLOCKS, MAX_DEPTH
 from rekindle.syntax.parser import parse_expression, parse_function, parse_module
 from rekindle.syntax.views import Expr
 
@@ -58,8 +58,8 @@ This program is nested too deeply.
   File "deep.py", line 1
     {line}
     {" " * MAX_DEPTH}^
-Hint: More than {MAX_DEPTH} brackets, blocks and operators within one another are not supported. Give names to \
-intermediate results, or move inner blocks into functions of their own."""
+Hint: More than {MAX_DEPTH} brackets and operators, or {MAX_BLOCKS} blocks, within one another are not supported. \
+Give names to intermediate results, or move inner blocks into functions of their own."""
     )
     assert parse_expression("(" * MAX_DEPTH + "x" + ")" * MAX_DEPTH).tree.kind == "variable"
 
