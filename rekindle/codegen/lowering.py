@@ -634,7 +634,7 @@ def _dtype(given: ScalarValue) -> torch.dtype:
     return dtype
 
 
-_NARROW: Final = frozenset({torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16, torch.int32})
+_NARROW: Final = frozenset({torch.float16, torch.int8, torch.uint8, torch.int16, torch.int32})
 """The dtypes into which numbers of ordinary programs may not fit."""
 
 
