@@ -106,8 +106,9 @@ def lower(
             ``max_multiplications``.
     """
     try:
-        lowering = _Lowering(graph, inputs, max_multiplications if defer_to_libraries else None)
-        if device_type != "cpu":
+        on_gpu = device_type != "cpu"
+        lowering = _Lowering(graph, inputs, max_multiplications if defer_to_libraries else None, on_gpu)
+        if on_gpu:
             return lowering.lowered(GPU_ARITHMETIC)
         if defer_to_libraries:
             lowering.leave_to_onednn()
@@ -189,9 +190,12 @@ class _NestSequence:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, inputs: Sequence[Layout | type], max_multiplications: int | None) -> None:
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Layout | type], max_multiplications: int | None, on_gpu: bool
+    ) -> None:
         self.graph = graph
         self.max_multiplications = max_multiplications
+        self.on_gpu = on_gpu
         self.values: dict[Value, Any] = {}
         self.scalars: list[ScalarType] = []
         self.arguments: list[ScalarType] = []
@@ -370,11 +374,13 @@ class _Lowering:
     def _rounded(self, rule: PointwiseOp, name: str, argument: Any, dtype: torch.dtype) -> Any:
         """Return an argument of an operator, rounded to half precision if PyTorch rounds it before it computes."""
         if isinstance(argument, Tensor):
-            sizes = argument.layout.sizes
-            is_number = name in rule.unrounded and are_equal(sizes, (1,) * len(sizes))
-            return argument if argument.layout.dtype is dtype or is_number else self._as_dtype(argument, dtype)
-        is_operand = name in rule.wrapped | rule.promoting | rule.factors
-        if isinstance(argument, ScalarValue) and is_operand and name not in rule.unrounded:
+            if argument.layout.dtype is dtype:
+                return argument
+            is_number = not self.on_gpu and are_equal(argument.layout.sizes, (1,) * argument.layout.rank)
+            return argument if is_number and name in rule.rounding.unrounded else self._as_dtype(argument, dtype)
+        is_operand = name in rule.wrapped | rule.promoting | rule.rounding.factors
+        is_unrounded = name in (rule.rounding.unrounded_on_gpu if self.on_gpu else rule.rounding.unrounded)
+        if isinstance(argument, ScalarValue) and is_operand and not is_unrounded:
             return replace(argument, rounded=scalar_of(dtype))
         return argument
 

@@ -398,7 +398,7 @@ class NestBuilder:
             else:
                 assert argument.number is not None
                 number = self.b.cast(self.b.argument(argument.number, ARGUMENT_TYPES[argument.type]), user.scalar)
-            if argument.rounded is not None and self.b.arithmetic.rounds_numbers:
+            if argument.rounded is not None:
                 number = self.b.cast(self.b.cast(number, argument.rounded), user.scalar)
             return number
         if not isinstance(argument, Tensor):

@@ -34,7 +34,7 @@ class ScalarValue:
     value: float | None = None
     number: int | None = None
     rounded: ScalarType | None = None
-    """The half-precision type to which PyTorch's CPU operators round it first, if it is an operand of one."""
+    """The half-precision type to which the operator rounds it before it computes; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,11 @@ import torch
 from torch import Tensor
 
 import rekindle
+from rekindle.codegen.layout import Layout
+from rekindle.codegen.loop_ir.nodes import LoopNest
+from rekindle.codegen.loop_ir.scalar_types import F16
+from rekindle.codegen.lowering import lower
+from rekindle.ir.text.parser import parse_graph
 
 NUMBERS = [
     *("x + v", "x - v", "v - x", "x * v", "v * x", "x / v", "v / x", "x % v", "torch.fmod(x, v)", "v ** x"),
@@ -76,3 +81,32 @@ def test_integers(expression: str, dtype: torch.dtype, shape: tuple[int, ...], r
 def test_floats_without_dimensions(expression: str, dtype: torch.dtype, wide: torch.dtype, refused: list[str]) -> None:
     _assert_as_eager(expression, _inputs(dtype, 0.1), torch.tensor(0.1, dtype=wide))
     assert not refused
+
+
+@pytest.mark.parametrize(("device", "rounded"), [("cpu", {"lt", "add"}), ("cuda", {"lt"})])
+def test_numbers_on_gpus(device: str, rounded: set[str]) -> None:
+    """PyTorch's sums and products on GPUs take numbers as they are, its comparisons round them."""
+    graph = parse_graph(
+        """graph(%x : Tensor, %v : float):
+  %one : int = prim::Constant[value=1]()
+  %sum : Tensor = aten::add(%x, %v, %one)
+  %less : Tensor = aten::lt(%x, %v)
+  return (%sum, %less)
+"""
+    )
+    kernel = lower(graph, [Layout((64,), (1,), torch.float16), float], device).kernel
+    found = set()
+    stack = [
+        store.value
+        for nest in kernel.nests
+        if isinstance(nest, LoopNest)
+        for phase in nest.phases
+        for store in phase.stores
+    ]
+    while stack:
+        expression = stack.pop()
+        stack += expression.operands
+        number = expression.operands[-1] if expression.kind in ("add", "lt") else None
+        if number is not None and number.operands[0].scalar is F16:
+            found.add(expression.kind)
+    assert found == rounded

@@ -25,19 +25,16 @@ class Arithmetic:
     float sums that must be accurate. ``divides_fast``: a division costs about as much as a product. ``keeps_rows``:
     writing a row to memory and reading it again costs less than recomputing functions of its elements.
     ``has_half_powers``: PyTorch computes roots of half floats as powers, so that those of -inf and -0.0 are inf and
-    0.0. ``rounds_numbers``: PyTorch rounds numbers to half precision before it computes with tensors of it."""
+    0.0."""
 
     accumulator: ScalarType
     divides_fast: bool
     keeps_rows: bool
     has_half_powers: bool
-    rounds_numbers: bool
 
 
-CPU_ARITHMETIC: Final = Arithmetic(F64, divides_fast=True, keeps_rows=True, has_half_powers=True, rounds_numbers=True)
-GPU_ARITHMETIC: Final = Arithmetic(
-    F32, divides_fast=False, keeps_rows=False, has_half_powers=False, rounds_numbers=False
-)
+CPU_ARITHMETIC: Final = Arithmetic(F64, divides_fast=True, keeps_rows=True, has_half_powers=True)
+GPU_ARITHMETIC: Final = Arithmetic(F32, divides_fast=False, keeps_rows=False, has_half_powers=False)
 
 
 class Builder:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BF16, BOOL, F16
-from rekindle.codegen.operators.pointwise_ops import RULES, PointwiseOp, ResultDtype, elementwise
+from rekindle.codegen.operators.pointwise_ops import RULES, PointwiseOp, ResultDtype, Rounding, elementwise, names
 
 E = Expression
 
@@ -19,8 +21,12 @@ def _no_bool(value: E, what: str) -> None:
         raise Unsupported(f"{what} of truth values")
 
 
-@elementwise("add.Tensor", factors="alpha")
-@elementwise("add.Scalar", wrapped="other", factors="alpha")
+_SUM: Final = Rounding(factors=names("alpha"), unrounded_on_gpu=names("self other alpha"))
+_PRODUCT: Final = Rounding(unrounded=names("other"), unrounded_on_gpu=names("self other"))
+
+
+@elementwise("add.Tensor", rounding=_SUM)
+@elementwise("add.Scalar", wrapped="other", rounding=_SUM)
 def add(b: Builder, self: E, other: E, alpha: E) -> E:
     return b.add(self, other) if _is(alpha, 1) else b.fma(other, alpha, self)
 
@@ -32,26 +38,26 @@ def _plus(b: Builder, a: E, other: E) -> E:
 RULES["autodiff::plus"] = PointwiseOp(_plus, optional=frozenset({"b"}))
 
 
-@elementwise("sub.Tensor", refuses_bool=True, factors="alpha")
-@elementwise("sub.Scalar", wrapped="other", refuses_bool=True, factors="alpha")
+@elementwise("sub.Tensor", refuses_bool=True, rounding=_SUM)
+@elementwise("sub.Scalar", wrapped="other", refuses_bool=True, rounding=_SUM)
 def sub(b: Builder, self: E, other: E, alpha: E) -> E:
     return b.sub(self, other) if _is(alpha, 1) else b.fma(other, b.neg(alpha), self)
 
 
-@elementwise("rsub.Tensor", refuses_bool=True, factors="alpha")
-@elementwise("rsub.Scalar", wrapped="other", refuses_bool=True, factors="alpha")
+@elementwise("rsub.Tensor", refuses_bool=True, rounding=_SUM)
+@elementwise("rsub.Scalar", wrapped="other", refuses_bool=True, rounding=_SUM)
 def rsub(b: Builder, self: E, other: E, alpha: E) -> E:
     return sub(b, other, self, alpha)
 
 
-@elementwise("mul.Tensor", unrounded="other")
-@elementwise("mul.Scalar", wrapped="other", unrounded="other")
+@elementwise("mul.Tensor", rounding=_PRODUCT)
+@elementwise("mul.Scalar", wrapped="other", rounding=_PRODUCT)
 def mul(b: Builder, self: E, other: E) -> E:
     return b.mul(self, other)
 
 
-@elementwise("div.Tensor", result=ResultDtype.FLOAT, unrounded="other")
-@elementwise("div.Scalar", result=ResultDtype.FLOAT, wrapped="other", unrounded="other")
+@elementwise("div.Tensor", result=ResultDtype.FLOAT, rounding=_PRODUCT)
+@elementwise("div.Scalar", result=ResultDtype.FLOAT, wrapped="other", rounding=_PRODUCT)
 def div(b: Builder, self: E, other: E) -> E:
     return b.div(self, other)
 

@@ -34,6 +34,20 @@ class ResultDtype(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Rounding:
+    """What PyTorch rounds to half precision before it computes with tensors of it: the operands, and ``factors``, which
+    are numbers. ``unrounded`` are exceptions on the CPU, if they are numbers or tensors of one element;
+    ``unrounded_on_gpu`` are exceptions on GPUs, if they are numbers."""
+
+    factors: frozenset[str] = frozenset()
+    unrounded: frozenset[str] = frozenset()
+    unrounded_on_gpu: frozenset[str] = frozenset()
+
+
+ROUNDING: Final = Rounding()
+
+
+@dataclass(frozen=True, slots=True)
 class PointwiseOp:
     """An elementwise operator.
 
@@ -61,11 +75,7 @@ class PointwiseOp:
     """Whether the result is contiguous however the operands lie in memory."""
     optional: frozenset[str] = frozenset()
     """Operands that may be None in some calls, which run operator by operator."""
-    unrounded: frozenset[str] = frozenset()
-    """Operands that, if they are one number, PyTorch does not round to half precision before it computes with tensors
-    of it; it rounds all others."""
-    factors: frozenset[str] = frozenset()
-    """Numbers that are rounded as operands are."""
+    rounding: Rounding = ROUNDING
     laid_out_as: str = ""
     """The operand whose strides come first where the strides of the result are chosen, if it is not the first one."""
 
@@ -95,8 +105,7 @@ def elementwise(
     channels: str = "",
     one_dtype: bool = False,
     is_contiguous: bool = False,
-    unrounded: str = "",
-    factors: str = "",
+    rounding: Rounding = ROUNDING,
     laid_out_as: str = "",
 ) -> Callable[[Build], Build]:
     """Register the decorated function for operators, named without ``aten::``; see :class:`PointwiseOp`. Names of
@@ -113,8 +122,7 @@ def elementwise(
             refuses_bool,
             one_dtype,
             is_contiguous,
-            unrounded=names(unrounded),
-            factors=names(factors),
+            rounding=rounding,
             laid_out_as=laid_out_as,
         )
         for operator in operators:
