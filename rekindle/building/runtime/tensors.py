@@ -42,6 +42,7 @@ from rekindle.building.runtime.objects import (
     retain,
     word_of,
 )
+from rekindle.ops.releases.v2_15 import TRUNCATES_BEFORE_CHECK
 
 UINT8, INT8, INT16, INT32, INT64, HALF, FLOAT, DOUBLE = 0, 1, 2, 3, 4, 5, 6, 7
 COMPLEX64, COMPLEX128, BOOL, BFLOAT16 = 9, 10, 11, 15
@@ -500,6 +501,8 @@ def holds(dtype: int, is_float: bool, value: float) -> bool:
     low = -high - 1.0
     if dtype == UINT8:
         low = 0.0 if is_float else -high
+    if is_float and TRUNCATES_BEFORE_CHECK:
+        return low <= value and value < high + 1.0
     return low <= value and value <= high
 
 

@@ -1,4 +1,4 @@
-"""PyTorch 2.15: numbers that are assigned to parts of Tensors, and the ranks that recurrent cells check."""
+"""PyTorch 2.15: numbers that are assigned to parts of Tensors or fill them, and ranks that recurrent cells check."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ _SHORT: Final = frozenset(
 
 CELLS_CHECK_RANKS: Final = RELEASE >= (2, 15)
 """Whether a recurrent cell raises an error of its own where its input or state is not a matrix."""
+
+TRUNCATES_BEFORE_CHECK: Final = RELEASE >= (2, 15)
+"""Whether a float is truncated before PyTorch checks that an integer dtype holds it: 127.4 becomes the int8 127."""
 
 
 def check_assigned_number(number: complex, dtype: torch.dtype) -> None:
