@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 import rekindle
 from benchmarks.execution import peak_memory
+from rekindle.ir.text.parser import parse_graph
+from rekindle.passes import OverwriteOperands, run_passes
 
 
 class Layers(nn.Module):
@@ -25,7 +27,10 @@ class Layers(nn.Module):
         return y.square().mean()
 
 
-ACTIVATIONS = [nn.LeakyReLU(0.2), nn.LeakyReLU(0.2, inplace=True), nn.LeakyReLU(-0.2), nn.Hardtanh(-0.5, 0.5)]
+ACTIVATIONS = [
+    *(nn.LeakyReLU(0.2), nn.LeakyReLU(0.2, inplace=True), nn.LeakyReLU(-0.2), nn.Hardtanh(-0.5, 0.5)),
+    *(nn.ReLU(), nn.ReLU(inplace=True), nn.ReLU6(), nn.ReLU6(inplace=True)),
+]
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=str)
@@ -56,9 +61,10 @@ def test_an_image_without_a_batch() -> None:
         torch.testing.assert_close(found.grad, expected.grad)
 
 
-def test_no_more_memory_than_eager_in_place() -> None:
+@pytest.mark.parametrize("activation", [each for each in ACTIVATIONS if getattr(each, "inplace", False)], ids=str)
+def test_no_more_memory_than_eager_in_place(activation: nn.Module) -> None:
     torch.manual_seed(3)
-    eager = Layers(nn.LeakyReLU(0.2, inplace=True))
+    eager = Layers(activation)
     compiled = rekindle.script(copy.deepcopy(eager))
     x = torch.randn(4, 1, 24, 24)
 
@@ -69,3 +75,29 @@ def test_no_more_memory_than_eager_in_place() -> None:
         return peak_memory(lambda: model(x).backward())
 
     assert peak(compiled) <= peak(eager)
+
+
+@pytest.mark.parametrize(
+    ("kind", "operand", "is_overwritten"),
+    [
+        ("aten::relu", "%new", True),
+        ("aten::relu6", "%new", True),
+        ("aten::silu", "%new", False),
+        ("aten::relu", "%x", False),
+        ("aten::relu", "%used", False),
+    ],
+)
+def test_what_is_overwritten(kind: str, operand: str, is_overwritten: bool) -> None:
+    """Not ``silu``: autograd saves a copy of its operand where it is computed in place."""
+    convolved = "aten::conv2d(%x, %w, %b, %ones, %zeros, %ones, %one)"
+    graph = parse_graph(
+        f"""graph(%x : Tensor, %w : Tensor, %b : Tensor?, %ones : int[], %zeros : int[]):
+  %one : int = prim::Constant[value=1]()
+  %new : Tensor = {convolved}
+  %used : Tensor = {convolved}
+  %1 : Tensor = {kind}({operand})
+  return (%1, %used)
+"""
+    )
+    assert run_passes(graph, [OverwriteOperands()]) is is_overwritten
+    assert (graph.find_node(f"{kind}_") is not None) is is_overwritten

@@ -1,12 +1,13 @@
-"""Overwrite operands: compute an activation in place where PyTorch's autograd saves less for it then.
+"""Overwrite operands: compute an activation in place where PyTorch's autograd saves no more for it then.
 
 .. code-block:: text
 
     %2 : Tensor = aten::batch_norm(%x, …)                        %2 : Tensor = aten::batch_norm(%x, …)
     %3 : Tensor = aten::leaky_relu(%2, %slope)       becomes     %3 : Tensor = aten::leaky_relu_(%2, %slope)
 
-The functional activation saves its operand, the in-place one its result, which the next operator saves in any case. The
-operand must be new, without other users, and the operator that computes it must not save it.
+The functional activation allocates its result. Most save their operand, the in-place ones their result, which the next
+operator saves in any case. The operand must be new, without other users, and the operator that computes it must not
+save it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.rewriting.changes import may_change
 
 _LEAKY_RELU: Final = "aten::leaky_relu"
-_ACTIVATIONS: Final = frozenset({_LEAKY_RELU, "aten::hardtanh"})
+_ACTIVATIONS: Final = frozenset({_LEAKY_RELU, "aten::hardtanh", "aten::relu", "aten::relu6"})
 """Kinds whose gradient is the same, in the last bit, if it is computed from the result."""
 _PRODUCERS: Final = frozenset(
     {
@@ -32,7 +33,7 @@ _PRODUCERS: Final = frozenset(
 
 @dataclass(slots=True)
 class OverwriteOperands:
-    '''Compute activations in place where autograd saves less for them then. See the module.
+    '''Compute activations in place where autograd saves no more for them then. See the module.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
