@@ -38,7 +38,7 @@ MAX_COUNT: Final = 2**62
 """What additions of at most 2^7 each add up to in 2^55 executions: in a year, at one a nanosecond."""
 
 _NARROWING_PASSES: Final = 8
-"""Two are enough for most programs; chains of variables that depend on each other take more."""
+"""The maximum number. Chains of variables that depend on each other take several."""
 
 _MAX_LENGTH: Final = 2**60
 """No list or string has as many elements: they would not fit into the address space."""

@@ -58,12 +58,12 @@ def _inputs(dtype: torch.dtype, number: float) -> Tensor:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("expression", [*NUMBERS, *FACTORS])
 def test_numbers(expression: str, dtype: torch.dtype, number: float, refused: list[str]) -> None:
-    """A kernel has no factors that a call passes: they might not fit into the dtype."""
+    """Kernels of float16 take no factors from calls: they might not fit."""
     x = _inputs(dtype, number)
     _assert_as_eager(re.sub(r"\bv\b", repr(number), expression), x)
     assert not refused
     _assert_as_eager(expression, x, 0, number)
-    assert not refused or expression in FACTORS
+    assert not refused or (expression in FACTORS and dtype is torch.float16)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (64,), (2, 1)], ids=str)
