@@ -18,10 +18,6 @@ _OTHER_ERROR = (
 _OTHER_OF_A_GRAPH = (
     "several operators raise, and those of a differentiable graph run together: another of the errors comes first"
 )
-_GRAPH_OF_EARLIER_CALLS = (
-    "an attribute keeps the graph of earlier calls, and a second backward pass through it asks a differentiable graph"
-    " for what it has freed; eager's nodes for these operators save nothing"
-)
 _SATURATED = (
     "the formula of attention rounds in another order than PyTorch's kernel: gradients of at most 1.5 are 7e-4 apart"
     " where those of the weights reach ten thousand"
@@ -72,7 +68,6 @@ KNOWN_DIFFERENCES: dict[str, str] = {
     "oracle.tensors.shapes": _OTHER_OF_A_GRAPH,
     "language.library_functions.operators_of_tensors": _OTHER_OF_A_GRAPH,
     "language.operators_past.operators_by_their_methods": _OTHER_OF_A_GRAPH,
-    "language.made_attributes.SetsByName": _GRAPH_OF_EARLIER_CALLS,
     **dict.fromkeys([f"op.linalg.tensorsolve {case}/function" for case in ("float32/0", "complex64/2")], _LENGTH_ERROR),
     **dict.fromkeys([f"op.nn.functional.batch_norm float32/{case}/function" for case in (0, 2, 5)], _BATCH_NORM),
     **dict.fromkeys(
