@@ -35,6 +35,7 @@ UNSTEADY = {
     "op.linalg.ldl_solve": ("overlapping",),
     "op.linalg.lstsq": ("doubled",),
     "op.linalg.lstsq.grad_oriented": ("doubled",),
+    **dict.fromkeys(["op.median", "op.nanmedian"], ("expanded",)),
     "op.nn.functional.embedding_bag": ("doubled",),
     "op.nn.functional.multi_margin_loss": ("empty",),
 }
