@@ -21,7 +21,7 @@ from rekindle.errors import (
 from rekindle.errors.fork_locks import held_while_forking
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.profiling import recorded
 from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
 from rekindle.ir.types.base import Type
@@ -125,6 +125,16 @@ class GraphFunction(_Referable):
     @property
     def basename(self) -> str:
         return self.name.rsplit(".", 1)[-1]
+
+    @classmethod
+    def of(cls, graph: Graph, name: str) -> GraphFunction:
+        """Return a function that runs ``graph``, part of another function. Its schema follows from the graph."""
+        arguments = tuple([Argument(value.base_name, value.type) for value in graph.inputs])
+        function = cls(name)
+        function.define(
+            graph, FunctionSchema(name, "", arguments, tuple([Argument("", v.type) for v in graph.outputs]))
+        )
+        return function
 
     @property
     def is_defined(self) -> bool:

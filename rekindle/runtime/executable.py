@@ -19,21 +19,24 @@ class Executable:
     (:class:`~rekindle.runtime.version.Strategy`) runs calls that are optimized. Each is None until :meth:`code_of` or
     :meth:`with_strategy` creates it, and again after an edit."""
 
-    __slots__ = ("__weakref__", "code", "is_exposed", "is_watching", "strategy", "was_edited")
+    __slots__ = ("__weakref__", "code", "is_exposed", "is_watching", "is_watching_callees", "strategy", "was_edited")
 
     def __init__(self) -> None:
         self.code: Code | None = None
         self.strategy: Any = None
         self.is_watching = False
-        """Whether it receives notifications of edits."""
+        """Whether it receives notifications of edits of the function's graph."""
+        self.is_watching_callees = False
+        """Whether it receives notifications of edits of the compiled functions that the function calls."""
         self.is_exposed = False
         """Whether :meth:`expose` observes the function's graph."""
         self.was_edited = False
         """Whether a graph has been edited since :meth:`begin` verified the function's graph."""
 
-    def begin(self, record: GraphFunction) -> None:
-        """Observe edits of the function's graph, and of the compiled functions that it calls: an edit discards ``code``
-        and ``strategy``. After an edit, verify the function's graph first.
+    def begin(self, record: GraphFunction, *, with_callees: bool) -> None:
+        """Observe edits of the function's graph, and ``with_callees`` those of the compiled functions that it calls,
+        on which ``strategy`` depends: an edit discards ``code`` and ``strategy``. After an edit, verify the function's
+        graph first.
 
         Raises:
             CompileError: the function has not been compiled yet, and cannot be.
@@ -44,19 +47,20 @@ class Executable:
             verify(record.graph)
             _check_signature(record)
             self.was_edited = False
-        if not self.is_watching:
-            self.is_watching = True
-            record.ensure_defined()
-            functions = stored_program(record)
-            if functions is None:
-                self._watch(graphs_of(record))
-                return
-            watch_loaded = _Weakly(weakref.WeakMethod(self._watch_loaded))
-            for function in functions:
-                if function.is_loaded:
-                    self._watch_loaded(function)
-                else:
-                    function.when_loaded(watch_loaded)
+        if self.is_watching_callees or (self.is_watching and not with_callees):
+            return
+        self.is_watching, self.is_watching_callees = True, with_callees
+        record.ensure_defined()
+        functions = stored_program(record) if with_callees else None
+        if functions is None:
+            self._watch(graphs_of(record, with_callees=with_callees))
+            return
+        watch_loaded = _Weakly(weakref.WeakMethod(self._watch_loaded))
+        for function in functions:
+            if function.is_loaded:
+                self._watch_loaded(function)
+            else:
+                function.when_loaded(watch_loaded)
 
     def expose(self, graph: Graph) -> Graph:
         """Return the function's graph for a user, who may edit it before the first call: the call verifies it then."""
@@ -79,7 +83,7 @@ class Executable:
     def forget(self) -> None:
         """Discard ``code`` and ``strategy``, and observe no more: a graph was edited."""
         self.code = self.strategy = None
-        self.is_watching = False
+        self.is_watching = self.is_watching_callees = False
         self.was_edited = True
 
 
@@ -110,7 +114,7 @@ def code_of(record: GraphFunction) -> Code:
     executable = executable_of(record)
     code = executable.code
     if code is None:
-        executable.begin(record)
+        executable.begin(record, with_callees=False)
         with room_to_recurse(UNKNOWN_RANGE):
             code = executable.code = Code(record.graph, record.name)
     return code
@@ -130,9 +134,9 @@ class _Weakly:
             method(record)
 
 
-def graphs_of(record: GraphFunction, *, only_loaded: bool = False) -> list[Graph]:
-    """Return the graph of a function, the graphs within it, and those of the functions that it calls, as far as these
-    are compiled; with ``only_loaded``, as far as they are in memory."""
+def graphs_of(record: GraphFunction, *, only_loaded: bool = False, with_callees: bool = True) -> list[Graph]:
+    """Return the graph of a function, the graphs within it, and ``with_callees`` those of the functions that it calls,
+    as far as these are compiled; with ``only_loaded``, as far as they are in memory."""
     pending, seen = [record.graph], dict[Graph, None]()
     while pending:
         graph = pending.pop()
@@ -140,7 +144,7 @@ def graphs_of(record: GraphFunction, *, only_loaded: bool = False) -> list[Graph
             continue
         seen[graph] = None
         for node in graph.all_nodes():
-            callee = called_function(node)
+            callee = called_function(node) if with_callees else None
             if callee is not None and (callee.is_loaded if only_loaded else callee.is_defined):
                 pending.append(callee.graph)
             pending.extend(subgraphs_of(node))

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, Final
 
 from rekindle.errors import UNKNOWN_RANGE
@@ -22,16 +21,16 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops.python import exceptions
 from rekindle.passes import Pass
 from rekindle.runtime.calls.subscript_errors import word_as_python_does
-from rekindle.runtime.calls.tracebacks import foreign_frames, traceback_through
 from rekindle.runtime.cuda_graphs.captured_function import captured_function, replayed_function
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.futures import Future
-from rekindle.runtime.interpreter.state import InterpreterState, places_of
+from rekindle.runtime.interpreter.long_loops import long_loops_compiled
+from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.interpreter.tasks import launch
 from rekindle.runtime.plans.first_run import InterpretedRun, runs_once
 from rekindle.runtime.plans.running_plan import running_plan
-from rekindle.runtime.program_order import first_error
+from rekindle.runtime.program_order import first_error, origin_of
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.native_strategy import NativeStrategy, native_pipeline, native_version
 from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
@@ -75,7 +74,8 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
     """
     token = _optimize.set(should_optimize)
     try:
-        yield
+        with long_loops_compiled(None):
+            yield
     finally:
         _optimize.reset(token)
 
@@ -106,27 +106,14 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
     try:
         return function(*arguments)
     except BaseException as caught:
-        failed = running_plan(caught.__traceback__)
-        error = caught.with_traceback(_traceback(caught, failed))
+        traceback, failed = origin_of(caught)
+        error = caught.with_traceback(traceback)
     if failed is not None:
-        code, index, _ = failed
-        error = first_error(record, version.graph, code.instructions[index].node, error, arguments)
+        error = first_error(record, version.graph, failed, error, arguments)
     try:
         raise error
     finally:
-        del error  # its traceback holds this frame, which must not hold it in turn
-
-
-def _traceback(error: BaseException, failed: tuple[Code, int, str] | None) -> TracebackType | None:
-    """Return the traceback of an error from the plan that ``failed`` describes: the positions in the program that it
-    passed, then the Python frames below; None if there is none of either. Errors of subscripts get Python's message."""
-    tail = foreign_frames(error.__traceback__)
-    if failed is None:
-        return tail
-    code, index, function = failed
-    word_as_python_does(error, code.instructions[index].node)
-    del error  # the frames of the traceback know this one, which must not know the error
-    return traceback_through(places_of(code, index, function), tail)
+        del error, traceback  # the traceback holds this frame, which must not hold it in turn
 
 
 @gc_paused()
@@ -175,7 +162,7 @@ def with_strategy(record: GraphFunction) -> Executable:
     """Return the executable of a function, with the current strategy if it had none."""
     executable = executable_of(record)
     if executable.strategy is None:
-        executable.begin(record)
+        executable.begin(record, with_callees=True)
         executable.strategy = STRATEGIES[SETTINGS.strategy](record)
     return executable
 

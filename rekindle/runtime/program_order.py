@@ -1,4 +1,4 @@
-"""Errors in program order: which error a call raises if several of its operators would.
+"""Errors of optimized calls: where in the program they occur, and which one a call raises if several operators would.
 
 Passes move operators on tensors past a ``raise`` of the program, since fusion gathers them into kernels::
 
@@ -14,6 +14,7 @@ error, the program runs again as it was written, in the interpreter, up to its f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Final
 
 import torch
@@ -25,8 +26,11 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.passes import Inlining
+from rekindle.runtime.calls.subscript_errors import word_as_python_does
+from rekindle.runtime.calls.tracebacks import foreign_frames, traceback_through
 from rekindle.runtime.interpreter.code import Code
-from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.interpreter.state import InterpreterState, places_of
+from rekindle.runtime.plans.running_plan import running_plan
 
 _RAISE: Final = "prim::RaiseException"
 _OUTPUT: Final = frozenset({"prim::Print", "aten::warn"})
@@ -41,6 +45,21 @@ class _Effect(Exception):
 
 _EFFECT: Final = f"{__name__}.{_Effect.__name__}"
 EXCEPTION_CLASSES[_EFFECT] = _Effect
+
+
+def origin_of(error: BaseException) -> tuple[TracebackType | None, Node | None]:
+    """Return the traceback of an error that a version of a function has raised: the positions in the program that it
+    passed, then the Python frames below, None if there is none of either; and the node that raised the error, if a plan
+    ran it. Errors of subscripts get Python's message."""
+    failed = running_plan(error.__traceback__)
+    tail = foreign_frames(error.__traceback__)
+    if failed is None:
+        return tail, None
+    code, index, function = failed
+    node = code.instructions[index].node
+    word_as_python_does(error, node)
+    del error  # the frames of the traceback know this one, which must not know the error
+    return traceback_through(places_of(code, index, function), tail), node
 
 
 def first_error(

@@ -14,6 +14,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.profiling import recorded
 from rekindle.ir.subgraph_execution import defers_first_calls
 from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.long_loops import LoopCompiler, long_loops_compiled
 from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.native_plans.availability import native_function
 from rekindle.runtime.native_plans.native_plan import native_plan_of
@@ -66,9 +67,10 @@ class Version:
         return self.function
 
     @classmethod
-    def interpreted(cls, code: Code) -> Version:
-        """Return a version that the interpreter runs."""
-        return cls(code, _Interpreted(code))
+    def interpreted(cls, code: Code, compile_loop: LoopCompiler | None = None) -> Version:
+        """Return a version that the interpreter runs, except long loops, which ``compile_loop`` compiles if it is
+        given."""
+        return cls(code, _Interpreted(code, compile_loop))
 
     @property
     def graph(self) -> Graph:
@@ -175,15 +177,20 @@ class _FirstRun:
 
 
 class _Interpreted:
-    """A function that runs ``code`` in the interpreter."""
+    """A function that runs ``code`` in the interpreter, and has ``compile_loop``, if it is given, compile long
+    loops."""
 
-    __slots__ = ("code",)
+    __slots__ = ("_compile_loop", "code")
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, compile_loop: LoopCompiler | None = None) -> None:
         self.code = code
+        self._compile_loop = compile_loop
 
     def __call__(self, *arguments: Any) -> Any:
-        return InterpreterState(self.code).run(arguments)
+        if self._compile_loop is None:
+            return InterpreterState(self.code).run(arguments)
+        with long_loops_compiled(self._compile_loop):
+            return InterpreterState(self.code).run(arguments)
 
 
 class _InterpretedFromList(_Interpreted):

@@ -14,6 +14,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.ir import subgraph_execution
+from rekindle.runtime.executable import forget_strategies
 from rekindle.runtime.executor import prepare
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.plans.first_run import runs_once
@@ -190,14 +191,29 @@ def calls_repeated(x: Tensor, n: int) -> Tensor:
     return repeated(x, n).exp()
 
 
+def until_large(x: Tensor, n: int) -> Tensor:
+    while bool(x.sum() < n):
+        x = x + 1
+    return x
+
+
 @pytest.mark.parametrize(
-    ("function", "is_interpreted"),
-    [(chosen, True), (repeated, False), (calls_repeated, False)],
+    ("function", "n", "is_interpreted"),
+    [
+        (chosen, 2, True),
+        (repeated, 2, True),
+        (calls_repeated, 2, True),
+        (repeated, 20_000, False),
+        (until_large, 2, False),
+    ],
 )
-def test_first_calls_without_loops_are_not_optimized(function: Callable[..., Any], is_interpreted: bool) -> None:
+def test_first_calls_without_long_loops_are_not_optimized(
+    function: Callable[..., Any], n: int, is_interpreted: bool
+) -> None:
+    forget_strategies()
     scripted = rekindle.script(function)
-    x = torch.arange(3.0)
-    scripted(x, 2)
+    x = torch.zeros(3)
+    scripted(x, n)
     assert (rekindle.last_executed_graph() is scripted.graph) == is_interpreted
     scripted(x, 2)
     assert rekindle.last_executed_graph() is scripted.graph_for(x, 2)

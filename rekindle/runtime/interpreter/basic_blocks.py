@@ -13,6 +13,7 @@ from functools import cache, partial
 from typing import Any
 
 from rekindle.runtime.interpreter.instructions import BOUNDARIES, ENDS_SEGMENT, Instruction, Opcode, copy_constant
+from rekindle.runtime.interpreter.long_loops import LoopEntries
 from rekindle.runtime.plans.hot_loops import HOT, HotLoops
 
 Registers = list[Any]
@@ -47,8 +48,9 @@ class BasicBlock:
         return self.start + len(self.body)
 
 
-def basic_blocks_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[BasicBlock]:
-    """Split instructions into basic blocks; the first one is the entry. ``hot`` compiles loops that run often."""
+def basic_blocks_of(instructions: Sequence[Instruction], hot: HotLoops, entries: LoopEntries) -> list[BasicBlock]:
+    """Split instructions into basic blocks; the first one is the entry. ``hot`` compiles loops that run often, and
+    ``entries`` long ones when they are entered."""
     starts = {0}
     for index, instruction in enumerate(instructions):
         if instruction.opcode in ENDS_SEGMENT:
@@ -58,11 +60,17 @@ def basic_blocks_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[
     starts.discard(len(instructions))
     at = {start: BasicBlock(start) for start in sorted(starts)}
     for segment in at.values():
-        _fill(segment, instructions, at, hot)
+        _fill(segment, instructions, at, hot, entries)
     return list(at.values())
 
 
-def _fill(segment: BasicBlock, instructions: Sequence[Instruction], at: dict[int, BasicBlock], hot: HotLoops) -> None:
+def _fill(
+    segment: BasicBlock,
+    instructions: Sequence[Instruction],
+    at: dict[int, BasicBlock],
+    hot: HotLoops,
+    entries: LoopEntries,
+) -> None:
     body: list[BoundInstruction] = []
     index = segment.start
     while instructions[index].opcode not in ENDS_SEGMENT:
@@ -81,6 +89,8 @@ def _fill(segment: BasicBlock, instructions: Sequence[Instruction], at: dict[int
             segment.transfer = segment.jump = _jump(last, at[last.target], at.get(index + 1))
             if last.target <= index:
                 segment.transfer = _warming(segment.jump, at[index + 1], partial(hot.compile, last.target, index))
+            elif last.opcode is Opcode.LOOP_START:
+                segment.transfer = _entering(segment.jump, at[last.target], partial(entries.run_if_long, last))
     segment.body = tuple(body)
 
 
@@ -128,6 +138,16 @@ def _loop_next(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -
         return body if done < registers[limit] else behind
 
     return count
+
+
+def _entering(jump: Jump, behind: BasicBlock, run_if_long: Callable[[Registers], bool]) -> Jump:
+    """Return a jump that starts a loop. It calls ``run_if_long``, and if that has run the loop, continues after it."""
+
+    def enter(registers: Registers) -> BasicBlock:
+        following = jump(registers)
+        return behind if following is not behind and run_if_long(registers) else following
+
+    return enter
 
 
 def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:

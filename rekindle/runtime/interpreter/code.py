@@ -24,6 +24,7 @@ from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Value
 from rekindle.runtime.interpreter.basic_blocks import BasicBlock, BoundInstruction, basic_blocks_of
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode, describe_constant
+from rekindle.runtime.interpreter.long_loops import LoopEntries
 from rekindle.runtime.interpreter.lowering import lower
 from rekindle.runtime.plans.hot_loops import HotLoops
 
@@ -54,7 +55,7 @@ class Code:
     @cached_property
     def segments(self) -> Sequence[BasicBlock]:
         """The basic blocks, in the form that the interpreter runs."""
-        return basic_blocks_of(self.instructions, self.hot)
+        return basic_blocks_of(self.instructions, self.hot, LoopEntries(self.values, self.name))
 
     @property
     def basename(self) -> str:

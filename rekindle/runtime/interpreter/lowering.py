@@ -25,7 +25,6 @@ from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import REGISTRY, Operation, is_foreign
-from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, UnionBase
 from rekindle.ops.registration.libraries import library_constructor, missing_operation, object_method
 from rekindle.ops.tensor.profiling import guard, profile
@@ -289,10 +288,7 @@ class _Lowering:
 
     def deferred(self, opcode: Opcode, node: Node, name: str) -> None:
         """Lower a fork or an await: its graph is compiled as a function of its own, and stays part of the node."""
-        graph = node.get_graph("Subgraph")
-        arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
-        function = GraphFunction(name)
-        function.define(graph, FunctionSchema(name, "", arguments, tuple(Argument("", v.type) for v in graph.outputs)))
+        function = GraphFunction.of(node.get_graph("Subgraph"), name)
         self._call(opcode, node, node.inputs, function, "")
 
     def _call(

@@ -25,6 +25,7 @@ from rekindle.runtime.interpreter.basic_blocks import BasicBlock, BoundInstructi
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.futures import block_until_done
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode
+from rekindle.runtime.interpreter.long_loops import is_running_loop
 from rekindle.runtime.interpreter.tasks import launch
 from rekindle.runtime.interpreter.with_statements import leave_all
 from rekindle.runtime.strategies.bailouts import Bailout
@@ -358,7 +359,11 @@ class InterpreterState:
         index = 0 if segment is None else segment.boundary_index
         if step is not None:
             index = self.code.positions.get(step, index)
+        is_compiled = False
         while traceback is not None:
+            if is_running_loop(traceback.tb_frame):  # the error has the position in the loop
+                is_compiled = True
+                break
             in_loop = self.code.hot.index(traceback.tb_frame.f_code, traceback.tb_lineno)
             if in_loop is not None:
                 index = in_loop
@@ -368,7 +373,7 @@ class InterpreterState:
         # either.
         index = self.failed_at = min(index, len(self.code.instructions) - 1)
         frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
-        self._places = [place for code, at in frames for place in places_of(code, at)]
+        self._places = [place for code, at in (frames[:-1] if is_compiled else frames) for place in places_of(code, at)]
         word_as_python_does(error, self.code.instructions[index].node)
         managers: list[Any] = []
         held = [waiting for _, waiting, _ in self._stack] + [self.registers]

@@ -14,13 +14,15 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from rekindle.analysis.work_estimate import WorkEstimate
 from rekindle.autodiff.differentiable_graph import are_saved_tensors_hooked
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.errors.progress import compilation_of
 from rekindle.frontend.recursion_limit import room_to_recurse
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction, stored_program
 from rekindle.ir.profiling import recorded
@@ -29,8 +31,10 @@ from rekindle.passes import PartialEvaluation, Pass
 from rekindle.rewriting.changes import may_change
 from rekindle.runtime.background import in_background
 from rekindle.runtime.executable import code_of, graphs_of
+from rekindle.runtime.interpreter.long_loops import LONG
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
+from rekindle.runtime.program_order import first_error, origin_of
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.argument_spec import (
     ArgumentPath,
@@ -44,6 +48,9 @@ from rekindle.runtime.strategies.graph_cache import Decisions, DerivedGraphs, Ev
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
+
+_TASKS: Final = frozenset({"prim::fork", "prim::awaitable"})
+"""Kinds of nodes that run a function as a task of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,9 +370,9 @@ class SpecializingStrategy:
         """Return the version that runs a call for which none is compiled yet."""
         if not self._was_called:
             self._was_called = True
-            if self._interprets_first_call():
+            if self._interprets_first_call(arguments):
                 self._was_interpreted = True
-                return Version.interpreted(code_of(self._record))
+                return Version.interpreted(code_of(self._record), self._compiled_loop)
         if not SETTINGS.in_background:
             return self.prepare(arguments)
         if self._pending is None:
@@ -373,16 +380,46 @@ class SpecializingStrategy:
             in_background(lambda: self._finish(arguments))
         return self._pending
 
-    def _interprets_first_call(self) -> bool:
+    def _interprets_first_call(self, arguments: Sequence[object]) -> bool:
         """Return whether the first call runs the function as it was compiled: optimization does not pay if no other
-        call follows. It does if instructions are repeated in a loop, and takes little if an earlier process has stored
-        the result. A checkpoint runs a function twice, and both runs must save the same tensors."""
+        call follows. It does for long loops, and takes little if an earlier process has stored the result. A checkpoint
+        runs a function twice, and both runs must save the same tensors."""
         if not defers_first_calls() or are_saved_tensors_hooked():
             return False
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             if stored_program(self._record) is not None and self._stored is not None and self._stored.is_filled:
                 return False
-            return not _has_loops(self._record)
+            nodes = [node for graph in graphs_of(self._record) for node in graph.all_nodes()]
+            loops = [LoopView(node) for node in nodes if node.kind == "prim::Loop"]
+            if not loops:
+                return True
+            # Whether an endless loop is long is not known before, and loops of tasks run on other threads.
+            if any(loop.is_endless for loop in loops) or any(node.kind in _TASKS for node in nodes):
+                return False
+            graph = self._record.graph
+            return WorkEstimate.of_call(graph, arguments, assumed_trips=1).nodes(graph.nodes) < LONG
+
+    def _compiled_loop(self, graph: Graph, name: str) -> Callable[..., Any]:
+        """Return a function that runs ``graph``, a loop of the first call, optimized for its arguments."""
+        record = GraphFunction.of(graph, name)
+        strategy = type(self)(record)
+        strategy._was_called = strategy._was_interpreted = True
+
+        def run(*arguments: Any) -> Any:
+            version = strategy.select(arguments)
+            try:
+                return version.function(*arguments)
+            except BaseException as caught:
+                traceback, failed = origin_of(caught)
+                error = caught.with_traceback(traceback)
+            if failed is not None:
+                error = first_error(record, version.graph, failed, error, arguments)
+            try:
+                raise error
+            finally:
+                del error, traceback  # the traceback holds this frame, which must not hold it in turn
+
+        return run
 
     def _finish(self, arguments: Sequence[object]) -> None:
         try:
@@ -391,11 +428,6 @@ class SpecializingStrategy:
             _LOG.exception("%s: could not be optimized, and runs as it was compiled", self._record.name)
         else:
             self._pending = None
-
-
-def _has_loops(record: GraphFunction) -> bool:
-    """Return whether a function, or one that it calls, has a loop."""
-    return any(node.kind == "prim::Loop" for graph in graphs_of(record) for node in graph.all_nodes())
 
 
 def _short_name(record: GraphFunction) -> str:

@@ -1,0 +1,110 @@
+"""Estimate how many nodes a call executes.
+
+The body of a loop counts once for each iteration, if the trip count follows from the arguments of the call::
+
+    graph(%x : Tensor, %n : int):
+      %rows : int = aten::size(%x, %zero)
+       = prim::Loop(%rows, %true)            rows iterations of 1 + n * 2 nodes
+        block0(%i : int):
+           = prim::Loop(%n, %true)
+            block0(%j : int):
+              ...
+
+The estimate decides how a call is executed, never what it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+from rekindle.ir.control_flow import LoopView
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph_function import called_function
+
+_UNKNOWN: Final = object()
+_PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
+_QUERIES: Final = frozenset({"aten::len", "aten::size", "aten::dim", "aten::__getitem__"})
+_ARITHMETIC: Final = frozenset(
+    {"aten::__range_length", "prim::min", "prim::max"}
+    | {f"aten::{name}" for name in ("add", "sub", "mul", "floordiv", "neg", "remainder")}
+)
+_CONTENTS: Final = frozenset({"prim::GetAttr", "prim::ListConstruct", "prim::ListUnpack", "prim::TupleUnpack"})
+_EVALUATED: Final = _QUERIES | _ARITHMETIC | _CONTENTS
+"""Kinds of nodes that trip counts are computed by. They read nothing but their inputs, and change nothing."""
+
+
+@dataclass(slots=True)
+class WorkEstimate:
+    """Estimates of the number of nodes that one call executes.
+
+    ``values`` are the known values of the call, such as the arguments, by the inputs of the graph. A loop whose trip
+    count does not follow from them is assumed to have ``assumed_trips`` iterations.
+    """
+
+    assumed_trips: int
+    values: dict[Value, object] = field(default_factory=dict)
+    _callees: dict[Graph, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_call(cls, graph: Graph, arguments: Sequence[object], assumed_trips: int) -> WorkEstimate:
+        """Return the estimates for a call of ``graph`` with ``arguments``."""
+        if torch._C._is_torch_function_mode_enabled():  # it would see the queries
+            return cls(assumed_trips)
+        known = {
+            value: argument
+            for value, argument in zip(graph.inputs, arguments, strict=True)
+            if not isinstance(argument, torch.Tensor) or type(argument) in _PLAIN_TENSORS
+        }
+        return cls(assumed_trips, known)
+
+    def nodes(self, nodes: Iterable[Node]) -> int:
+        """Return how many nodes are executed in one execution of each of ``nodes``."""
+        return sum(map(self.node, nodes))
+
+    def node(self, node: Node) -> int:
+        """Return how many nodes are executed in one execution of ``node``: itself, those in its blocks, and those of
+        the function that it calls. Constants count nothing; of an ``if``, the larger branch counts."""
+        if node.kind == "prim::Constant":
+            return 0
+        if node.kind == "prim::Loop":
+            return 1 + self._trips(LoopView(node)) * self.nodes(LoopView(node).body.nodes)
+        found = 1 + max([self.nodes(block.nodes) for block in node.blocks], default=0)
+        callee = called_function(node)
+        if callee is not None and callee.is_defined:
+            found += self._of_function(callee.graph)
+        return found
+
+    def _of_function(self, graph: Graph) -> int:
+        if graph not in self._callees:
+            self._callees[graph] = 0  # what a recursive call executes is not known
+            self._callees[graph] = self.nodes(graph.nodes)
+        return self._callees[graph]
+
+    def _trips(self, loop: LoopView) -> int:
+        found = self.assumed_trips if loop.is_endless else self._value(loop.trip_count)
+        return max(found, 0) if isinstance(found, int) else self.assumed_trips
+
+    def _value(self, value: Value) -> object:
+        """Return the value that ``value`` has in the call; ``_UNKNOWN`` if it does not follow from the known ones."""
+        if value not in self.values:
+            self.values.update(self._outputs(value.node))
+        return self.values.setdefault(value, _UNKNOWN)
+
+    def _outputs(self, node: Node) -> Mapping[Value, object]:
+        if node.kind == "prim::Constant":
+            return {node.output: node.output.to_python()}
+        if node.kind not in _EVALUATED or node.operator is None:
+            return {}
+        inputs = [self._value(each) for each in node.inputs]
+        is_arithmetic = node.kind in _ARITHMETIC
+        if any(each is _UNKNOWN or (is_arithmetic and isinstance(each, torch.Tensor)) for each in inputs):
+            return {}
+        try:
+            results: Any = node.operator.operation_of(node)(*inputs)
+        except Exception:
+            return {}  # the call raises it, if it executes the node
+        return dict(zip(node.outputs, (results,) if len(node.outputs) == 1 else results, strict=True))
