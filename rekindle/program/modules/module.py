@@ -28,7 +28,7 @@ from rekindle.program.calling import call, check_parts, fit_value, has_late_hook
 from rekindle.program.dynamo import skipped_by_dynamo
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules.attribute import ATTRIBUTES
-from rekindle.program.modules.state_dicts import as_written, has_overrides
+from rekindle.program.modules.overrides import METHODS, as_written, overridable, overrides_state_dict, python_class_of
 from rekindle.program.saving import Savable
 from rekindle.program.sources.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.sources.definition import define_function
@@ -504,12 +504,12 @@ class ScriptModule(torch.nn.Module, Savable):
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Return the state dict, by the override of the module's Python class if there is one."""
-        with self._as_written() as module:
+        with self._as_written("state_dict") as module:
             return super().state_dict(*args, **kwargs) if module is self else module.state_dict(*args, **kwargs)
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Load a state dict, by the override of the module's Python class if there is one."""
-        with self._as_written() as module:
+        with self._as_written("load_state_dict") as module:
             if module is self:
                 return super().load_state_dict(*args, **kwargs)
             return module.load_state_dict(*args, **kwargs)
@@ -525,7 +525,7 @@ class ScriptModule(torch.nn.Module, Savable):
     def _load_from_state_dict(self, *args: Any) -> None:
         """Load the module's own state for ``load_state_dict()``: by the override of the Python class, else by the
         compiled method of this name, else as ``nn.Module`` does."""
-        with self._as_written() as module:
+        with self._as_written("load_state_dict") as module:
             own = self._exported("_load_from_state_dict")
             if module is not self:
                 module._load_from_state_dict(*args)
@@ -535,16 +535,16 @@ class ScriptModule(torch.nn.Module, Savable):
                 super()._load_from_state_dict(*args)
 
     @contextmanager
-    def _as_written(self) -> Iterator[torch.nn.Module]:
-        """Yield the object whose methods implement ``state_dict()``: this one; if the Python class overrides them, an
-        object of that class that shares the state of this one. What the block assigns to that object is assigned to
-        this one afterwards."""
-        python_class = self._rekindle_python_class if self._is_compiled else None
-        if python_class is None or isinstance(self, python_class) or not has_overrides(python_class):
+    def _as_written(self, method: str) -> Iterator[torch.nn.Module]:
+        """Yield the object whose ``method`` runs: this one; if the Python class overrides the method, or one for state
+        dicts that it calls, an object of that class that shares the state of this one. What the block assigns to that
+        object is assigned to this one afterwards."""
+        python_class = python_class_of(self) if self._is_compiled else None
+        if python_class is None or (method not in METHODS and not overrides_state_dict(python_class)):
             yield self
             return
         before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
-        with as_written(self, python_class, self._rekindle_type.constants) as module:
+        with as_written(self, python_class, method) as module:
             yield module
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
 
@@ -614,6 +614,10 @@ class ScriptModule(torch.nn.Module, Savable):
 
 _CONTAINERS_OF_PARAMETERS: Final = (torch.nn.ParameterList, torch.nn.ParameterDict)
 _CONTAINERS_OF_MODULES: Final = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.Sequential)
+
+
+for _name in METHODS:
+    setattr(ScriptModule, _name, overridable(_name, getattr(ScriptModule, _name)))
 
 
 class ScriptContainer(ScriptModule):
