@@ -51,8 +51,18 @@ _POPITEM = "torch.jit's popitem takes the first item"
 _ARGUMENTS = "to archives an exception has a text, and no other arguments"
 _DIGITS = "archives say functions of Python's library by operators of tensors, which print as calls of their own"
 _FOLD = "archives lower what Python folds"
+_KEY = "torch.jit writes the key of a KeyError without quotes"
+_ASSIGNED = "a number assigned to items is written by the operator that refuses numbers beyond the dtype, as here"
+_LAYOUT = "a number assigned to items is written without the layout that the operator read from the text has"
+_DEFAULT = "a default that is a member of an enum is read back as the member of the loaded class"
 
 IN_TORCH: dict[str, str] = {
+    "language.arguments_past.second_place": _FORMAT,
+    "language.expressions.tensor_cuda": "a build of PyTorch for CPUs does not know cuda::device_count",
+    "language.named.dataclass_repr": _FORMAT,
+    "language.named.enum_defaults": _DEFAULT,
+    "language.named.members_looked_up": "torch.jit does not find the class of an enum that only a list of its members has",
+    "language.named.members_that_do_not_exist": _KEY,
     "language.sizes.declared_without_length": "in archives a Tuple[int, ...] is a List[int], which takes no tuple",
     "language.collection_kinds.copied_and_limited": _DEQUE,
     "language.exceptions.raises_a_key": _ARGUMENTS,
@@ -78,7 +88,7 @@ IN_TORCH: dict[str, str] = {
     "language.made_attributes.ReadsWhatIsNotThere": _MADE,
     **dict.fromkeys(
         ("language.modules_past.PickedByName", "language.python_forms.picked_when_it_runs"),
-        "torch.jit writes the key of a KeyError without quotes",
+        _KEY,
     ),
     "language.named.enum_identity": "torch.jit finds that no member of an enum is itself",
     "language.python_operators.fields_by_name": _FORMAT,
@@ -126,6 +136,10 @@ OF_THE_SWEEP: dict[str, str] = {
         f"module.nn_{name}": _OVERLOADED
         for name in ("GRU eval/0", "GRU eval/1", "LSTM eval/0", "LSTM eval/2", "RNN eval/0", "RNN eval/2")
     },
+    **dict.fromkeys(
+        [f"module.nn_LinearCrossEntropyLoss eval/{case}" for case in (0, 71)],
+        f"{_PYTHON}'linear_cross_entropy', which has no source that can be compiled",
+    ),
     "op.fill float32/0/function": "torch.jit's interpreter fails over aten::fill of an archive",
 }
 """Of PyTorch's modules and operators, in whichever way."""
@@ -156,6 +170,10 @@ FROM_TORCH: dict[str, str] = {
     ("language.inference.penalty", "language.numbers.items_with_tensors"),
     "another text of the same error, which torch.jit's own code raises there",
 )
+FROM_TORCH |= {
+    "language.python_operators.searches_up_to_a_negative_index": "torch.jit's find and count take a negative end for another place",
+    "language.python_operators.strips_of_spelled_white_space": "a strip of torch.jit's default is written as strip() is, which strips all white space here",
+}
 
 READ_BACK: dict[str, str] = {
     **{f"language.exceptions.{name}": _ARGUMENTS for name in ("raises_a_key", "raises_with_several")},
@@ -171,7 +189,7 @@ READ_BACK: dict[str, str] = {
             "language.expressions.tensor_index_assign",
             "language.optionals.augmented_tensor",
         ),
-        "a number assigned to items is written by the operator that refuses numbers beyond the dtype, as here",
+        _ASSIGNED,
     ),
     "language.numbers.unions_of_numbers": "the branches return tuples of two types, which the text joins by a cast",
     "language.searches.goes_on_while_known": "an unused result of a branch is of a narrower type",
@@ -191,4 +209,31 @@ SAVED_AGAIN: dict[str, str] = {
     "language.collection_kinds.deque_as_a_result": _DEQUE,
     "language.made_attributes.ReadsWhatIsNotThere": _MADE,
     "language.named.dataclass_default_factory": "a variable gets another number",
+    **dict.fromkeys(
+        (
+            *(f"oracle.indexing.write_{name}" for name in ("number", "at_tensor", "mask")),
+            *(f"language.containers.tensor_{name}" for name in ("slice_assign", "step_of_zero")),
+            "language.expressions.tensor_index_assign",
+            "language.optionals.augmented_tensor",
+            "language.operators_past.written_by_their_methods",
+        ),
+        _LAYOUT,
+    ),
+    **dict.fromkeys(
+        [
+            *("language.collection_kinds.moved_to_the_end", "language.named.members_looked_up"),
+            "language.named.members_that_do_not_exist",
+        ],
+        "a tuple that nothing uses is not written again",
+    ),
+    **dict.fromkeys(
+        [
+            *(f"language.numbers.powers_{name}" for name in ("that_are_scaled", "with_a_minus")),
+            *(f"language.numbers.{name}" for name in ("items_of_tensors", "int_or_float", "unions_of_numbers")),
+        ],
+        "what is declared as a number is returned by a cast",
+    ),
+    "language.functions_within.builtins_as_values": "a conversion moves into the return",
+    "language.functions_within.builtins_in_a_table": "the result of a branch that raises is of a narrower type",
+    "language.named.enum_defaults": _DEFAULT,
 }
