@@ -61,7 +61,7 @@ IN_TORCH: dict[str, str] = {
     "language.expressions.tensor_cuda": "a build of PyTorch for CPUs does not know cuda::device_count",
     "language.named.dataclass_repr": _FORMAT,
     "language.named.enum_defaults": _DEFAULT,
-    "language.named.members_looked_up": "torch.jit does not find the class of an enum that only a list of its members has",
+    "language.named.members_looked_up": "torch.jit does not find the class of an enum of which only members are listed",
     "language.named.members_that_do_not_exist": _KEY,
     "language.sizes.declared_without_length": "in archives a Tuple[int, ...] is a List[int], which takes no tuple",
     "language.collection_kinds.copied_and_limited": _DEQUE,
@@ -171,8 +171,12 @@ FROM_TORCH: dict[str, str] = {
     "another text of the same error, which torch.jit's own code raises there",
 )
 FROM_TORCH |= {
-    "language.python_operators.searches_up_to_a_negative_index": "torch.jit's find and count take a negative end for another place",
-    "language.python_operators.strips_of_spelled_white_space": "a strip of torch.jit's default is written as strip() is, which strips all white space here",
+    "language.python_operators.searches_up_to_a_negative_index": (
+        "torch.jit's find and count take a negative end for another place"
+    ),
+    "language.python_operators.strips_of_spelled_white_space": (
+        "a strip of torch.jit's default is written as strip() is, which strips all white space here"
+    ),
 }
 
 READ_BACK: dict[str, str] = {

@@ -164,8 +164,8 @@ def test_what_programs_cannot_hold_is_named() -> None:
     with pytest.raises(AttributeError) as caught:
         rekindle.script(NeedsMore()).train()
     assert str(caught.value) == (
-        "'NeedsMore' object has no attribute 'settings': the method train() of its class needs it, and the compiled module"
-        " has the attributes that programs can hold, and no others. Call train() on the module that was compiled"
+        "'NeedsMore' object has no attribute 'settings': the method train() of its class needs it, and the compiled"
+        " module has the attributes that programs can hold, and no others. Call train() on the module that was compiled"
     )
 
 
@@ -189,7 +189,7 @@ class Fails(nn.Module):
 
 def test_archives_lose_overrides_with_a_warning(tmp_path: Path) -> None:
     compiled = rekindle.script(Around())
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="the archive does not keep") as caught:
         rekindle.save(compiled, tmp_path / "net.pt")
     assert [str(each.message) for each in caught] == [
         "the archive does not keep train of the class 'Backbone': what is loaded from it has those of nn.Module"

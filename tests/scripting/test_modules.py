@@ -1,6 +1,7 @@
 """Modules of all shapes, scripted and compared with eager."""
 
 import enum
+import functools
 import math
 import re
 import types
@@ -808,6 +809,70 @@ def test_methods_left_to_python_that_a_module_has_of_its_own():
     ours, plain = rekindle.script(changed), rekindle.script(Named())
     assert ours() == ours.label() == changed() == "of the module"
     assert plain() == plain.label() == "of the class"
+
+
+class Doubling(torch.nn.Module):
+    def factor(self) -> float:
+        return 2.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor()
+
+
+class CallsDoubling(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = Doubling()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.part(x) + 1
+
+
+def _tenfold(self: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return x * 10
+
+
+def _three(self: torch.nn.Module) -> float:
+    return 3.0
+
+
+def test_methods_that_are_assigned_as_partials():
+    """As many libraries patch the modules of others."""
+    for name, function in {"forward": _tenfold, "factor": _three}.items():
+        net, top = CallsDoubling(), Doubling()
+        for module in (net.part, top):
+            setattr(module, name, functools.partial(function, module))
+        for module in (net, top):
+            x = torch.ones(2)
+            assert torch.equal(rekindle.script(module)(x), module(x))
+
+
+@pytest.mark.parametrize(
+    "assigned",
+    [
+        lambda module: lambda x: x * 9,
+        lambda module: torch.no_grad()(module.forward),
+        lambda module: torch.nn.Linear(2, 2).forward,
+        lambda module: functools.partial(_tenfold, torch.nn.ReLU()),
+    ],
+)
+def test_a_forward_that_is_no_method_of_the_module(assigned: Any):
+    module = Doubling()
+    module.forward = assigned(module)
+    with pytest.raises(NotScriptableError) as caught:
+        rekindle.script(module)
+    assert str(caught.value) == (
+        "'forward' was assigned to the module 'Doubling', and is not a method of it: calls of the compiled module would"
+        " run the 'forward' of the class\nHint: assign a method, types.MethodType(function, module), or compile a"
+        " module that calls this one"
+    )
+
+
+def test_a_part_whose_forward_is_the_method_of_another():
+    net = CallsDoubling()
+    net.part.forward = Doubling().forward
+    with pytest.raises(NotScriptableError, match="attribute 'forward' of the module 'Doubling' cannot be used"):
+        rekindle.script(net)
 
 
 class Level(enum.Enum):

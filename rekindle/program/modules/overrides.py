@@ -2,8 +2,8 @@
 
 An override may call ``super()``, other methods of its class and attributes of its object. So it runs on an object of
 the class that shares all that the compiled module holds: parameters, buffers, hooks and attributes. What it assigns is
-assigned to the compiled module afterwards. Methods that also concern the submodules, such as ``train()``, see objects of
-the submodules' classes::
+assigned to the compiled module afterwards. For methods that also concern the submodules, such as ``train()``, these are
+objects of their classes too::
 
     class Backbone(nn.Module):
         def train(self, mode: bool = True) -> "Backbone":
@@ -66,17 +66,17 @@ def is_of_library(function: Any) -> bool:
 
 @dataclass(slots=True, frozen=True)
 class _View:
-    """An object of the Python class of a compiled ``module``, which shares its state. ``before`` are its attributes when
-    it was made, ``parts`` its submodules."""
+    """``view`` is an object of the Python class of a compiled ``module``, which shares its state. ``before`` are its
+    attributes when it was made, ``parts`` its submodules."""
 
-    object: torch.nn.Module
+    view: torch.nn.Module
     module: torch.nn.Module
     before: dict[str, object]
     parts: Mapping[str, torch.nn.Module | None]
 
     def finish(self) -> None:
         """Assign to the compiled module what was assigned to the object."""
-        own = vars(self.object)
+        own = vars(self.view)
         for name, value in own.items():
             if name != "_modules" and (name not in self.before or value is not self.before[name]):
                 setattr(self.module, name, value)
@@ -114,9 +114,9 @@ def as_written(module: torch.nn.Module, python_class: type, method: str) -> Iter
     else:
         _add_views(module, views)
     try:
-        yield views[id(module)].object
+        yield views[id(module)].view
     except AttributeError as error:
-        if not any(str(error).startswith(f"'{type(each.object).__name__}' object has no") for each in views.values()):
+        if not any(str(error).startswith(f"'{type(each.view).__name__}' object has no") for each in views.values()):
             raise
         raise AttributeError(
             f"{error}: the method {method}() of its class needs it, and the compiled module has the attributes that "
@@ -135,9 +135,9 @@ def _add_views(module: torch.nn.Module, views: dict[int, _View]) -> torch.nn.Mod
     if id(module) not in views:
         views[id(module)] = view = _view(module, python_class, {})
         parts = {name: part and _add_views(part, views) for name, part in module._modules.items()}
-        vars(view.object)["_modules"].update(parts)
-        views[id(module)] = _View(view.object, module, view.before, parts)
-    return views[id(module)].object
+        vars(view.view)["_modules"].update(parts)
+        views[id(module)] = _View(view.view, module, view.before, parts)
+    return views[id(module)].view
 
 
 def python_class_of(module: torch.nn.Module) -> type | None:

@@ -37,6 +37,7 @@ from rekindle.scripting.callables.library_calls import LIBRARY_CALLS
 from rekindle.scripting.library_values.context_functions import CONTEXT_FUNCTIONS
 from rekindle.scripting.library_values.cuda import CUDA_FUNCTIONS
 from rekindle.scripting.library_values.math_functions import math_functions
+from rekindle.scripting.library_values.tensor_constructor import TensorConstructor
 
 
 class ConstantFunction(StaticValue):
@@ -149,6 +150,7 @@ def _special() -> dict[int, SugaredValue]:
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
         id(torch.Size): SpecialForm("Size"),
+        id(torch.tensor): TensorConstructor("aten::tensor"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,
         id(asynchrony.awaitable_wait): BuiltinFunction("prim::awaitable_wait"),

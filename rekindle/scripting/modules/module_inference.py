@@ -4,7 +4,9 @@ module, its class and its submodules."""
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
+import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -229,8 +231,8 @@ class _Gatherer:
             self.facts.functions[name] = original
         elif isinstance(value, Function) or inspect.isfunction(value):
             self.facts.functions[name] = value
-        elif inspect.ismethod(value) and value.__self__ is self.module and inspect.isfunction(value.__func__):
-            self.facts.methods[name] = value.__func__
+        elif (function := _method_of(self.module, value)) is not None:
+            self.facts.methods[name] = function
         elif callable(value) and (kind := math_name(value) or builtin_kind(value)) is not None:
             self.facts.builtins[name] = kind
         else:
@@ -404,6 +406,18 @@ def _frozen(value: Any) -> object:
 
 def _value_of(value: Any) -> Any:
     return value.value if isinstance(value, ATTRIBUTES) else value
+
+
+def _method_of(module: torch.nn.Module, value: object) -> types.FunctionType | None:
+    """Return the function of a method that was assigned to ``module``: ``types.MethodType(function, module)``, or
+    ``functools.partial(function, module)``. Return None for other values."""
+    if isinstance(value, functools.partial) and not value.keywords:
+        function, bound = value.func, value.args
+    elif isinstance(value, types.MethodType):
+        function, bound = value.__func__, (value.__self__,)
+    else:
+        return None
+    return function if isinstance(function, types.FunctionType) and len(bound) == 1 and bound[0] is module else None
 
 
 def _is_callable(value: object) -> bool:

@@ -81,6 +81,11 @@ class ModuleFacts:
     def has_hooks(self) -> bool:
         return bool(self.hooks or self.pre_hooks)
 
+    def hides_method(self, name: str) -> bool:
+        """Return whether the module itself has an attribute that is not a method of it, by which Python does not find the
+        method ``name`` of the class."""
+        return name in self.failed or name in self.functions or name in self.builtins
+
     @property
     def is_dict(self) -> bool:
         return self.container in (Container.DICT, Container.PARAMETER_DICT)
@@ -138,7 +143,7 @@ class ConcreteModuleType:
     def class_function(self, name: str) -> FunctionType | None:
         """Return the function ``name`` of the class that programs can call; None if there is none. Methods of
         ``nn.Module`` itself, and those of containers that are special in programs, are excluded."""
-        found = find_member(self.python_class, name)
+        found = None if self.facts.hides_method(name) else find_member(self.python_class, name)
         if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
             return None  # what nn.Module itself can do is for Python only
         found = underlying_function(found) or found

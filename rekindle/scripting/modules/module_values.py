@@ -432,7 +432,7 @@ class ModuleValue(SugaredValue):
         if name == "__class__":
             return ClassValue(cls, _EMPTY)
         found = self.facts.methods.get(name) or find_member(cls, name, _NO_ATTRIBUTE)
-        if found is _NO_ATTRIBUTE:
+        if found is _NO_ATTRIBUTE or (isinstance(found, FunctionType) and self.facts.hides_method(name)):
             return None
         if isinstance(found, staticmethod):
             return sugared_value(found.__func__, range, graph, _EMPTY, name)
@@ -676,6 +676,8 @@ class ForwardWithHooks(SugaredValue):
     def call(self, call: CallSite) -> SugaredValue:
         module = self.module
         forward = module.find_attribute(call.range, call.graph, "forward")
+        if forward is None and "forward" in module.facts.failed:
+            raise module._failure("forward", call.range)
         if forward is None:
             raise NotScriptableError(f"{module.description} cannot be called: it has no method 'forward'", call.range)
         if not module.facts.has_hooks:

@@ -51,7 +51,7 @@ from rekindle.scripting.modules.module_values import (
     method_records,
     property_of,
 )
-from rekindle.scripting.modules.special_methods import check_call_is_forward
+from rekindle.scripting.modules.special_methods import check_call_is_forward, check_forward_is_method
 from rekindle.scripting.modules.stored_methods import compiled_in_one_file
 from rekindle.scripting.resolver import PythonResolver
 
@@ -250,6 +250,7 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
         CompileError: a method cannot be compiled; the type is then not marked as compiled.
     """
     check_call_is_forward(concrete.facts)
+    check_forward_is_method(concrete.facts)
     progress = _Progress()
     try:
         with compiled_in_one_file(concrete):

@@ -62,6 +62,23 @@ def check_call_is_forward(facts: ModuleFacts) -> None:
         )
 
 
+def check_forward_is_method(facts: ModuleFacts) -> None:
+    """Raise an error if Python would not call the ``forward`` of the class, but something that was assigned to the
+    module and is not a method of it.
+
+    Raises:
+        NotScriptableError: the module has such a ``forward``.
+    """
+    if facts.hides_method("forward"):
+        raise NotScriptableError(
+            f"'forward' was assigned to the module '{facts.python_class.__name__}', and is not a method of it: calls "
+            "of the compiled module would run the 'forward' of the class",
+            UNKNOWN_RANGE,
+            hint="assign a method, types.MethodType(function, module), or compile a module that calls this one",
+            cause=Cause.INVALID_CLASS,
+        )
+
+
 def check_iterates_over_items(cls: type, range: SourceRange) -> None:
     """Raise an error if a loop over a container of this class may iterate over something other than its items.
 
