@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,9 +24,9 @@ class LossProgram:
     """Callable that returns the loss of a batch.
 
     The model is compiled unless it is compiled already or wraps compiled modules; a compiled copy shares the original's
-    parameters, buffers and training mode. Model and loss are one program for each number of arguments. If hooks have to
-    see the call of the model or of the loss, or the model is not a compiled module, the model is called, then the
-    compiled loss.
+    parameters and buffers, and follows changes of its training mode. Model and loss are one program for each number of
+    arguments. If hooks have to see the call of the model or of the loss, or the model is not a compiled module, the
+    model is called, then the compiled loss.
     """
 
     def __init__(self, model: nn.Module, loss: Callable[..., Any] | None) -> None:
@@ -36,17 +37,21 @@ class LossProgram:
             loss = loss.func
         self._loss: Any = None if loss is None else script(loss)
         originals = {} if self.model is model else dict(model.named_modules())
-        self._followed = [(mine, originals[name]) for name, mine in self.model.named_modules() if name in originals]
-        """The compiled modules, each with the original, whose training mode it follows."""
-        for mine, theirs in self._followed:
+        parts = self.model.named_modules()
+        self._followed = [_Followed(part, originals[name]) for name, part in parts if name in originals]
+        for each in self._followed:
             # One table for both: either may replace its tensors, as `original.double()` does with buffers.
-            vars(mine).update(_parameters=theirs._parameters, _buffers=theirs._buffers)
+            vars(each.compiled).update(_parameters=each.original._parameters, _buffers=each.original._buffers)
         self._programs: dict[tuple[int, int], ScriptModule] = {}
 
+    def follow_modes(self) -> None:
+        """Put the compiled modules in the training mode of the originals whose mode has changed since the last call."""
+        for each in self._followed:
+            if each.training is not each.original.training:
+                each.training = each.compiled.training = each.original.training
+
     def __call__(self, inputs: Sequence[Any], targets: Sequence[Any]) -> Tensor:
-        for mine, theirs in self._followed:
-            if mine.training is not theirs.training:
-                mine.training = theirs.training
+        self.follow_modes()
         result: Tensor
         model, loss = self.model, self._loss
         if loss is None:
@@ -60,6 +65,15 @@ class LossProgram:
                 program = self._programs[key] = _composed(model, loss, *key, self._keywords)
             result = program(*inputs, *targets)
         return result
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A compiled module with the original, whose training mode was ``training`` when the compiled one took it."""
+
+    compiled: nn.Module
+    original: nn.Module
+    training: bool | None = None
 
 
 def _wraps_compiled(model: nn.Module) -> bool:

@@ -104,8 +104,6 @@ class TrainingStep:
     """A compiled training step: see :func:`compile_step`, which makes it.
 
     Attributes:
-        model: the compiled model, in each call in the training mode of the model that it was compiled from; the given
-            model if that is called as it is.
         accumulated: the number of calls whose gradients wait for an update.
 
     Example:
@@ -129,9 +127,9 @@ class TrainingStep:
         autocast: torch.dtype | None,
         scaler: torch.amp.GradScaler | None,
     ) -> None:
-        self.model = program.model
         self.accumulated = 0
         self._program = program
+        self._model = program.model
         self._update = update
         self._accumulate = accumulate
         self._autocast = autocast
@@ -140,6 +138,13 @@ class TrainingStep:
         """The gradients of the last update on the CPU. The next call frees them before it needs as much memory again:
         if they were freed at once, the allocator would return their pages to the system, and each call would fault
         them in."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The compiled model; the given model if that is called as it is. Each call of the step, and each use of this
+        property, gives it the training mode of the model that it was compiled from, if that has changed since."""
+        self._program.follow_modes()
+        return self._model
 
     @property
     def optimizer(self) -> Optimizer:
@@ -229,7 +234,7 @@ class TrainingStep:
     def _autocasting(self) -> AbstractContextManager[Any]:
         if self._autocast is None:
             return nullcontext()
-        device = next(self.model.parameters()).device.type
+        device = next(self._model.parameters()).device.type
         return torch.autocast(device, self._autocast)
 
     def _reduce(self) -> None:
@@ -238,21 +243,21 @@ class TrainingStep:
         Raises:
             RuntimeError: the model defers the reduction, but is not a ``DistributedDataParallel``.
         """
-        if isinstance(self.model, DistributedDataParallel):
-            trained = [each for each in self.model.parameters() if each.requires_grad]
-            average_over_processes(trained, self.model.process_group)
+        if isinstance(self._model, DistributedDataParallel):
+            trained = [each for each in self._model.parameters() if each.requires_grad]
+            average_over_processes(trained, self._model.process_group)
         elif self._defers_reduction():
             raise RuntimeError(
                 f"the gradients of the last {self.accumulated} calls were not reduced over processes, and cannot be "
-                f"after their backward in a {type(self.model).__name__}: choose a number of batches that accumulate "
+                f"after their backward in a {type(self._model).__name__}: choose a number of batches that accumulate "
                 "divides"
             )
 
     def _defers_reduction(self) -> bool:
-        return callable(getattr(self.model, "no_sync", None)) and not isinstance(self.model, ScriptModule)
+        return callable(getattr(self._model, "no_sync", None)) and not isinstance(self._model, ScriptModule)
 
     def _without_reduction(self) -> AbstractContextManager[Any]:
         """Return a context in which ``DistributedDataParallel`` accumulates gradients without a reduction; one without
         effect for a model that has no ``no_sync``."""
-        context: AbstractContextManager[Any] = self.model.no_sync() if self._defers_reduction() else nullcontext()  # type: ignore[operator]
+        context: AbstractContextManager[Any] = self._model.no_sync() if self._defers_reduction() else nullcontext()  # type: ignore[operator]
         return context

@@ -152,8 +152,9 @@ def test_what_programs_cannot_hold_is_named() -> None:
     with pytest.raises(AttributeError) as caught:
         module.state_dict()
     assert str(caught.value) == (
-        "'NeedsMore' object has no attribute 'settings': the method state_dict() of its class needs it, and the compiled "
-        "module has the attributes that programs can hold, and no others. Call state_dict() on the module that was compiled"
+        "'NeedsMore' object has no attribute 'settings': the method state_dict() of its class needs it, and the "
+        "compiled module has the attributes that programs can hold, and no others. Call state_dict() on the module "
+        "that was compiled"
     )
 
 

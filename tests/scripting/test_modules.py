@@ -2,6 +2,7 @@
 
 import enum
 import functools
+import io
 import math
 import re
 import types
@@ -809,6 +810,40 @@ def test_methods_left_to_python_that_a_module_has_of_its_own():
     ours, plain = rekindle.script(changed), rekindle.script(Named())
     assert ours() == ours.label() == changed() == "of the module"
     assert plain() == plain.label() == "of the class"
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = torch.nn.GRU(2, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.rnn.flatten_parameters()
+        return self.rnn(x)[0]
+
+
+def test_flatten_parameters_does_nothing_in_a_program():
+    net = Recurrent()
+    compiled = rekindle.script(net)
+    x = torch.ones(4, 1, 2)
+    assert compiled.rnn.flatten_parameters() is None
+    torch.testing.assert_close(compiled(x), net(x))
+    buffer = io.BytesIO()
+    rekindle.save(compiled, buffer)
+    buffer.seek(0)
+    torch.testing.assert_close(torch.jit.load(buffer)(x), net(x))
+
+
+def _with_default(a: torch.Tensor, eps=torch.tensor(3.5e-4)) -> torch.Tensor:  # noqa: B008
+    return a / (a.norm() + eps)
+
+
+def test_a_tensor_is_the_default_of_a_function_that_a_program_calls():
+    def caller(a: torch.Tensor) -> torch.Tensor:
+        return _with_default(a) + _with_default(a, torch.tensor(1.0))
+
+    x = torch.ones(3)
+    assert torch.equal(rekindle.script(caller)(x), caller(x))
 
 
 class Doubling(torch.nn.Module):

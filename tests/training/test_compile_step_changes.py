@@ -293,3 +293,18 @@ def test_steps_are_not_copied() -> None:
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match=f"^{re.escape(text)}$"):
             copied(step)
+
+
+def test_the_mode_of_the_compiled_model_follows_changes_of_the_original_alone() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
+    step = rekindle.compile_step(net, torch.nn.functional.mse_loss, torch.optim.SGD(net.parameters(), lr=0.0))
+    x, y = torch.randn(8, 3), torch.randn(8, 3)
+    step(x, y)
+    net.eval()
+    torch.testing.assert_close(step.model(x), net(x))
+    net.train()
+    assert [part.training for part in step.model] == [True] * 3
+    step.model.eval()
+    mean = net[1].running_mean.clone()
+    assert step(x, y) == step(x, y)
+    assert torch.equal(net[1].running_mean, mean)

@@ -164,18 +164,19 @@ def overridable(name: str, default: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def take_replaced(compiled: torch.nn.Module, module: torch.nn.Module) -> None:
-    """Give ``compiled`` the functions that replace methods of ``module`` alone: ``module.train = keep_in_eval_mode``."""
+    """Give ``compiled`` the functions that replace methods of ``module`` alone: ``module.train = keep_mode``."""
     for name in METHODS:
         found = vars(module).get(name)
         if isinstance(found, types.MethodType) and found.__self__ is module:
-            found = _MethodOfModule(name, found.__func__, compiled)
+            found = MethodOfModule(name, found.__func__, compiled)
         if found is not None:
             vars(compiled)[name] = found
 
 
 @dataclass(slots=True)
-class _MethodOfModule:
-    """A function that replaces the method ``name`` of the object that ``module`` was compiled from."""
+class MethodOfModule:
+    """A function that is the method ``name`` of the object that ``module`` was compiled from, on the compiled
+    module."""
 
     name: str
     function: Callable[..., Any]

@@ -71,8 +71,8 @@ def warn_of_lost_overrides(module: torch.nn.Module, python_class: type | None, c
     others = [name for name in overridden_methods(python_class) if name not in compiled.methods]
     if others:
         warnings.warn(
-            f"the archive does not keep {', '.join(others)} of the class '{python_class.__name__}': what is loaded from "
-            "it has those of nn.Module",
+            f"the archive does not keep {', '.join(others)} of the class '{python_class.__name__}': what is loaded "
+            "from it has those of nn.Module",
             stacklevel=3,
         )
     found = [

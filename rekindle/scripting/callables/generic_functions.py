@@ -9,9 +9,12 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import torch
+
 from rekindle.errors import SourceRange
 from rekindle.frontend.calls.generic import GenericFunction
 from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
 from rekindle.ir.operators.schema_matching import NamedValue
@@ -165,6 +168,13 @@ def call_generic(
     return call_bound(generic_function(function), function, range, graph, args, kwargs)
 
 
+def _default(value: object, name: str, range: SourceRange, graph: Graph, resolver: PythonResolver) -> SugaredValue:
+    """Return the sugared value of the default of the parameter ``name``. A Tensor is a constant, as in a schema."""
+    if isinstance(value, torch.Tensor) and not value.requires_grad:
+        return SimpleValue(graph.insert_constant(value, range=range))
+    return resolver.sugared(value, range, graph, name)
+
+
 def call_bound(
     generic: GenericFunction,
     function: types.FunctionType,
@@ -178,5 +188,5 @@ def call_bound(
     resolver = generic.resolver
     assert isinstance(resolver, PythonResolver)
     given = default_arguments(unwrapped(function)[1])
-    defaults = {name: resolver.sugared(value, range, graph, name) for name, value in given.items()}
+    defaults = {name: _default(value, name, range, graph, resolver) for name, value in given.items()}
     return generic.call_compiled(range, graph, generic.bind(range, graph, args, kwargs, defaults))

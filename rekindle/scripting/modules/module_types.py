@@ -38,6 +38,12 @@ class Container(Enum):
     PARAMETER_DICT = auto()
 
 
+def is_inert(method: object) -> bool:
+    """Return whether a method of a class changes nothing but the layout of parameters in the memory of a GPU: calls in
+    programs do nothing."""
+    return method is torch.nn.RNNBase.flatten_parameters
+
+
 @dataclass(slots=True)
 class ModuleFacts:
     """All properties of a module that compiled code may depend on, gathered from one instance."""
@@ -82,8 +88,8 @@ class ModuleFacts:
         return bool(self.hooks or self.pre_hooks)
 
     def hides_method(self, name: str) -> bool:
-        """Return whether the module itself has an attribute that is not a method of it, by which Python does not find the
-        method ``name`` of the class."""
+        """Return whether the module itself has an attribute that is not a method of it, for which Python does not find
+        the method ``name`` of the class."""
         return name in self.failed or name in self.functions or name in self.builtins
 
     @property
@@ -144,7 +150,7 @@ class ConcreteModuleType:
         """Return the function ``name`` of the class that programs can call; None if there is none. Methods of
         ``nn.Module`` itself, and those of containers that are special in programs, are excluded."""
         found = None if self.facts.hides_method(name) else find_member(self.python_class, name)
-        if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
+        if not isinstance(found, FunctionType) or is_inert(found) or found is vars(torch.nn.Module).get(name):
             return None  # what nn.Module itself can do is for Python only
         found = underlying_function(found) or found
         # Methods of containers are special in programs: their loops are unrolled.

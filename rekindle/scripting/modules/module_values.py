@@ -61,6 +61,7 @@ from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value, construct
 from rekindle.scripting.library_values.math_functions import math_function
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
+from rekindle.scripting.library_values.special_names import ConstantFunction
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.modules import stored_methods
 from rekindle.scripting.modules.class_members import find_member, members_of, own_method, owners_of
@@ -75,7 +76,7 @@ from rekindle.scripting.modules.dynamic_attributes import (
 from rekindle.scripting.modules.empty_attributes import empty_slot
 from rekindle.scripting.modules.hooks import HookedCall
 from rekindle.scripting.modules.module_slices import ModuleSlice
-from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
+from rekindle.scripting.modules.module_types import ConcreteModuleType, Container, is_inert
 from rekindle.scripting.modules.module_views import ModuleView, is_view_of_items, is_view_of_parts
 from rekindle.scripting.modules.special_methods import (
     check_iterates_over_items,
@@ -445,6 +446,8 @@ class ModuleValue(SugaredValue):
             resolver = PythonResolver.of_function(function)
             return BoundFunction(function_value(function, resolver), PythonObject(cls, None, resolver))
         if isinstance(found, FunctionType):
+            if is_inert(found):
+                return ConstantFunction(name, None)
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
             return None

@@ -31,7 +31,7 @@ from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules import module as program_module
 from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.modules.module import ScriptContainer, ScriptModule
-from rekindle.program.modules.overrides import take_replaced
+from rekindle.program.modules.overrides import MethodOfModule, take_replaced
 from rekindle.program.modules.state_dicts import take_hooks
 from rekindle.program.sources.compilation_unit import parse_definitions
 from rekindle.program.sources.definition import define_function
@@ -43,7 +43,7 @@ from rekindle.scripting.modules.class_members import find_member, members_of, ow
 from rekindle.scripting.modules.empty_attributes import refusals_of
 from rekindle.scripting.modules.hooks import declare_hooks
 from rekindle.scripting.modules.module_inference import forget_prepared, gather_facts, module_type_of, prepared
-from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
+from rekindle.scripting.modules.module_types import ConcreteModuleType, Container, is_inert
 from rekindle.scripting.modules.module_values import (
     ModuleBinding,
     compile_method,
@@ -426,6 +426,8 @@ def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any
     if name in facts.functions:
         return facts.functions[name]
     found = facts.methods.get(name) or find_member(python_class, name)
+    if callable(found) and is_inert(found):
+        return MethodOfModule(name, found, module)
     if is_left_to_python(found) and isinstance(found, types.FunctionType):
         return types.MethodType(found, module)
     if found is None or name in vars(torch.nn.Module):
