@@ -47,6 +47,9 @@ class NoneChecks(Protocol):
         """Convert a list of Tensors and numbers to a list of Tensors: insert a check that raises TypeError for a
         number."""
 
+    def ints_in(self, numbers: Value, range: SourceRange) -> Value:
+        """Convert a list of numbers to a list of ints: insert a check that raises TypeError for another number."""
+
     def truth_of_number(self, value: Value, range: SourceRange) -> Value:
         """Insert the truth of a number whose type is known only at run time."""
 

@@ -1,4 +1,5 @@
-"""Rewrite dicts of keyword arguments: variables that hold dict literals, and are only expanded in calls.
+"""Rewrite dicts of keyword arguments: variables that hold dict literals, and are only expanded in calls. A call of
+``dict`` with keyword arguments, ``dict(scale=2.0)``, counts as a literal.
 
 .. code-block:: text
 
@@ -30,15 +31,18 @@ from rekindle.syntax.views import (
     Const,
     Def,
     DictLiteral,
+    Expansion,
     Expr,
     FalseLiteral,
     Ident,
     Lambda,
     NoneLiteral,
+    Param,
     StringLiteral,
     TernaryIf,
     TrueLiteral,
     Var,
+    bare,
 )
 
 _CONSTANT: Final = (Const.KIND, StringLiteral.KIND, TrueLiteral.KIND, FalseLiteral.KIND, NoneLiteral.KIND)
@@ -51,19 +55,54 @@ def with_known_keywords(definition: Def, names: Set[str]) -> Def:
     that are assigned literals whose keys are strings, and are otherwise only expanded in calls."""
     uses = {name: _Uses() for name in names}
     mentions = Counter[str]()
-    for tree, is_own in _within(definition.tree):
+    root = definition.tree if _binds_dict(definition.tree) else _with_literals(definition.tree)
+    for tree, is_own in _within(root):
         if tree.kind != StringLiteral.KIND:
             mentions.update(child for child in tree.children if isinstance(child, str) and child in names)
         if is_own:
             _note(tree, uses)
-    for index, statement in enumerate(definition.body):
+    for index, statement in enumerate(Def(root).body):
         _note_order(statement.tree, index, uses)
     taken = {
         name: use
         for name, use in uses.items()
         if use.is_known and mentions[name] == len(use.literals) + use.expansions and name not in _nested(use, names)
     }
-    return Def(_rewritten(definition.tree, taken)) if taken else definition
+    return Def(_rewritten(root, taken)) if taken else definition
+
+
+def literal_of_dict(call: Apply) -> DictLiteral:
+    """Return the dict literal equivalent to a call of ``dict``: ``{"loss": 0.0, **d}`` for ``dict(loss=0.0, **d)``."""
+    keys: list[Expr] = [
+        bare(Expansion, item.range) if item.is_expansion else StringLiteral.create(item.name.range, item.name.name)
+        for item in call.attributes
+    ]
+    return DictLiteral.create(call.range, keys, [item.value for item in call.attributes])
+
+
+def _binds_dict(root: Tree) -> bool:
+    """Return whether a parameter, a function or an assigned variable of a definition is called ``dict``."""
+    for tree in root.walk():
+        if tree.kind in (Def.KIND, Param.KIND) and tree.subtree(0).string(0) == "dict":
+            return True
+        targets = Assign(tree).targets if tree.kind == Assign.KIND else ()
+        if any(each.tree.kind == Var.KIND and Var(each.tree).name.name == "dict" for each in targets):
+            return True
+    return False
+
+
+def _with_literals(tree: Tree) -> Tree:
+    """Return ``tree`` with literals in place of the calls of ``dict`` that are assigned."""
+    children: list[Child] = [_with_literals(child) if isinstance(child, Tree) else child for child in tree.children]
+    if all(new is old for new, old in zip(children, tree.children, strict=True)):
+        made = tree
+    else:
+        made = Tree(tree.kind, tree.range, tuple(children))
+    value = Assign(made).value if tree.kind == Assign.KIND else None
+    call = Apply(value.tree) if value is not None and value.tree.kind == Apply.KIND else None
+    if call is None or call.callee_name != "dict" or call.inputs:
+        return made
+    return Assign.create(made.range, Assign(made).targets, literal_of_dict(call), Assign(made).annotation).tree
 
 
 @dataclass(slots=True)

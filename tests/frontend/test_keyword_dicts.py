@@ -99,7 +99,22 @@ def of_attention(x: Tensor, flag: bool) -> Tensor:
     return F.scaled_dot_product_attention(x, key, key, **options)
 
 
+def by_calls_of_dict(x: Tensor, flag: bool) -> Tensor:
+    scale = 2.0
+    options = dict(scale=scale, shift=3)
+    if flag:
+        options = dict(name="abc")
+    scale = 5.0
+    return _scaled(x, **options) + _scaled(x, **dict(shift=2), scale=scale)
+
+
+def of_dtype_and_device(x: Tensor, flag: bool) -> Tensor:
+    like = dict(dtype=torch.float64, device=x.device)
+    return torch.zeros(2, **like) + torch.ones(2, **like)
+
+
 PROGRAMS = (
+    *(by_calls_of_dict, of_dtype_and_device),
     *(one_literal, empty, filled_under_a_condition, of_values, in_a_loop, two_dicts, in_a_comprehension),
     *(for_its_effect, of_attention),
 )
@@ -130,6 +145,14 @@ def test_an_unassigned_dict_raises() -> None:
     for call in (unassigned, compiled):
         with pytest.raises(UnboundLocalError, match="options"):
             call(x, False)
+
+
+def of_another_function(x: Tensor, flag: bool) -> Tensor:
+    def dict(scale: float) -> dict[str, float]:
+        return {"scale": scale}
+
+    options = dict(scale=2.0)
+    return _scaled(x, **options)
 
 
 def assigned_in_a_branch(x: Tensor, flag: bool) -> Tensor:
@@ -185,7 +208,7 @@ def unpacked(x: Tensor, flag: bool) -> Tensor:
     "program",
     [
         *(assigned_in_a_branch, changed, aliased, shared, with_a_key_of_the_program, of_a_parameter, of_a_target),
-        unpacked,
+        *(unpacked, of_another_function),
     ],
     ids=lambda program: program.__name__,
 )

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.errors import RekindleError
 from tests.frontend.number_programs import ARGUMENTS, EXPRESSIONS, NAMESPACE, ORIGINS, PROGRAMS, source_of
 
 
@@ -224,6 +225,39 @@ def test_annotations_that_forbid_the_number(program: Callable[..., Any]) -> None
     for _ in range(3):
         with pytest.raises(TypeError, match=r"^expected an int, got 0\.5$"):
             compiled(torch.tensor([0.5]))
+
+
+def sizes_of_numbers(x: Tensor, n: Optional[int] = None):
+    if n is None:
+        n = x.max().item() + 1
+    size = list(x.size())
+    size[0] = n
+    return torch.zeros(size).size(), x.float().expand([2, x.numel()]).size(), torch.ones([n, 2]).size()
+
+
+def test_numbers_in_lists_of_sizes() -> None:
+    """Operators read them as ints."""
+    compiled = rekindle.script(sizes_of_numbers)
+    for _ in range(3):
+        assert compiled(torch.tensor([1, 3])) == sizes_of_numbers(torch.tensor([1, 3]))
+        assert compiled(torch.tensor([1, 3]), 7) == sizes_of_numbers(torch.tensor([1, 3]), 7)
+        with pytest.raises(TypeError, match=r"^expected an int, got 3\.5$"):
+            compiled(torch.tensor([0.5, 2.5]))
+
+
+def test_functions_keep_their_lists() -> None:
+    """A copy would not be the caller's list."""
+
+    def extended(sizes: List[int]):
+        sizes.append(1)
+
+    def caller(x: Tensor):
+        sizes = [x[0].item()]
+        extended(sizes)
+        return sizes
+
+    with pytest.raises(RekindleError, match="expected List"):
+        rekindle.script(caller)
 
 
 def test_annotated_attributes() -> None:

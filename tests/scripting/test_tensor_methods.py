@@ -73,7 +73,7 @@ def new_tensors(x: Tensor) -> List[Tensor]:
 
 
 def number_of_elements(x: Tensor) -> int:
-    return x.nelement()
+    return x.nelement() + x.ndimension()
 
 
 PROGRAMS = (

@@ -14,6 +14,7 @@ from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.node import Value
 from rekindle.ir.operators.named_value import NamedValue
+from rekindle.syntax.keyword_dicts import literal_of_dict
 from rekindle.syntax.views import Apply, Attribute, DictLiteral, Expr, ListLiteral, Starred, StringLiteral
 
 
@@ -97,6 +98,9 @@ def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
     Raises:
         UnsupportedError: its keys are not known at compile time.
     """
+    call = Apply(expr.tree) if expr.tree.kind == Apply.KIND else None
+    if call is not None and call.callee_name == "dict" and not call.inputs:
+        expr = literal_of_dict(call)
     if expr.tree.kind == DictLiteral.KIND:
         literal = DictLiteral(expr.tree)
         if all(key.tree.kind == StringLiteral.KIND for key in literal.keys):

@@ -13,7 +13,6 @@ from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.conditions import emit_question
 from rekindle.frontend.expressions.primaries import call_builtin, join_types
 from rekindle.frontend.inference.error_diagnosis import emit_for_errors
-from rekindle.frontend.inference.type_inference import literal_of_dict
 from rekindle.frontend.inference.usage_inference import learn_from_method, learn_from_parameters
 from rekindle.frontend.python.builtin_functions import as_function
 from rekindle.frontend.python.library import library_function
@@ -48,6 +47,7 @@ from rekindle.ir.types import (
     mismatch_note,
     without_none,
 )
+from rekindle.syntax.keyword_dicts import literal_of_dict
 from rekindle.syntax.views import Apply, Expr, StringLiteral
 
 _TAKE_KEYWORDS: Final = frozenset(

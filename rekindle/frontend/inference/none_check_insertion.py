@@ -118,6 +118,14 @@ class NoneCheckInserter:
         call = library_function("tensors_in").call_with
         return call(range, self.graph, [SimpleValue(values)], {}).as_value(range, self.graph)
 
+    def ints_in(self, numbers: Value, range: SourceRange) -> Value:
+        graph, wanted = self.graph, ListType(NUMBER)
+        if numbers.type != wanted:
+            cast = graph.create("prim::unchecked_cast", [numbers], types=[wanted], range=range)
+            numbers = graph.insert_node(cast).output
+        call = library_function("numbers_as_ints").call_with
+        return call(range, graph, [SimpleValue(numbers)], {}).as_value(range, graph)
+
     def _is_a(self, value: Value, type: Type, range: SourceRange) -> Value:
         attributes: dict[str, AttributeValue] = {"types": [type]}
         test = self.graph.create("prim::isinstance", [value], types=[BOOL], attributes=attributes, range=range)

@@ -34,6 +34,7 @@ from rekindle.ir.types import (
     unify_all,
     unshaped,
 )
+from rekindle.syntax.keyword_dicts import literal_of_dict
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import (
     Apply,
@@ -41,7 +42,6 @@ from rekindle.syntax.views import (
     Const,
     DictComp,
     DictLiteral,
-    Expansion,
     Expr,
     ListComp,
     ListLiteral,
@@ -53,7 +53,6 @@ from rekindle.syntax.views import (
     TupleLiteral,
     UnaryOp,
     Var,
-    bare,
 )
 
 T = TypeVar("T")
@@ -342,15 +341,6 @@ def _is_number(value: Expr) -> bool:
 def sides_of(choice: TernaryIf) -> tuple[Expr, Expr]:
     """Return the two alternatives of a conditional expression, ``a if c else b``."""
     return choice.true_expr, choice.false_expr
-
-
-def literal_of_dict(call: Apply) -> DictLiteral:
-    """Return the dict literal equivalent to a call of ``dict``: ``{"loss": 0.0, **d}`` for ``dict(loss=0.0, **d)``."""
-    keys: list[Expr] = [
-        bare(Expansion, item.range) if item.is_expansion else StringLiteral.create(item.name.range, item.name.name)
-        for item in call.attributes
-    ]
-    return DictLiteral.create(call.range, keys, [item.value for item in call.attributes])
 
 
 def _as_literal(value: Expr) -> Expr:

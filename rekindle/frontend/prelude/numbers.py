@@ -210,6 +210,10 @@ def number_as_int(x: number) -> int:
     raise TypeError(f"expected an int, got {x!r}")
 
 
+def numbers_as_ints(xs: List[number]) -> List[int]:
+    return [number_as_int(x) for x in xs]
+
+
 def tolist_of_row(x: Tensor) -> List[number]:
     if x.dim() != 1:
         raise RuntimeError(

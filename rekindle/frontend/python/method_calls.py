@@ -16,7 +16,6 @@ from typing import Final
 from rekindle.frontend.calls.arguments import emit_arguments
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.unordered import list_from
-from rekindle.frontend.inference.type_inference import literal_of_dict
 from rekindle.frontend.inference.usage_inference import learn_from_method
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.loops import dict_of
@@ -25,6 +24,7 @@ from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import DictType, ListType, StringType, TupleType
+from rekindle.syntax.keyword_dicts import literal_of_dict
 from rekindle.syntax.views import Apply, DictLiteral, Select, Starred
 
 

@@ -430,6 +430,9 @@ def try_match_schema(
         if is_kept and _stays_tensor(actual, formal.type):
             note = ": Python looks up a Tensor by identity; write x.item()" if is_key else ""
             raise SchemaMismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
+        if is_operator and conversions and _may_be_ints(actual, formal):
+            builders.append(_ints_in(actual))
+            continue
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
         lost = None if is_operator else lost_class(actual.type, formal.type)
         if lost is not None:
@@ -450,6 +453,26 @@ def try_match_schema(
             raise SchemaMismatch(f"it has no argument '{name}'")
         raise SchemaMismatch(f"argument '{name}' is given twice")
     return MatchedSchema(schema, builders, [_return_type(result, bindings) for result in schema.returns])
+
+
+def _may_be_ints(argument: NamedValue, formal: Argument) -> bool:
+    """Return whether the argument is a list of numbers of any class, in a program from Python, where an operator reads
+    a list of ints, such as sizes."""
+    is_read = formal.alias is None and without_none(formal.type) == ListType(INT)
+    return (
+        is_read
+        and argument.value is not None
+        and _is_list_of_numbers(argument.type)
+        and _follows_python(argument.value)
+    )
+
+
+def _ints_in(argument: NamedValue) -> InputBuilder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        assert graph.none_checks is not None
+        return graph.none_checks.ints_in(argument.materialize(graph), range)
+
+    return build
 
 
 def _check_number_class(

@@ -129,4 +129,5 @@ PYTHON_METHODS |= {"cuda": CudaMethod, "to": ToMethod, "record_stream": RecordSt
 PYTHON_METHODS["type"] = partial(_function, _type)
 PYTHON_METHODS["new_tensor"] = partial(_function, _new_tensor)
 PYTHON_METHODS["nelement"] = partial(BuiltinFunction, "aten::numel")
+PYTHON_METHODS["ndimension"] = partial(BuiltinFunction, "aten::dim")
 PYTHON_METHODS["to_sparse_coo"] = partial(BuiltinFunction, "aten::to_sparse")
