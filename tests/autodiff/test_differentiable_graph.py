@@ -601,7 +601,7 @@ def in_a_loop(x: Tensor, w: Tensor) -> Tensor:
     return x
 
 
-@pytest.mark.parametrize(("function", "first"), [(gelu_by_hand, 1), (two_layers, 1), (in_a_loop, 0)])
+@pytest.mark.parametrize(("function", "first"), [(gelu_by_hand, 1), (two_layers, 1), (in_a_loop, 1)])
 def test_autograd_differentiates_first_calls(
     function: Callable[..., Tensor], first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
