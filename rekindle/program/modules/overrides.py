@@ -160,6 +160,7 @@ def overridable(name: str, default: Callable[..., Any]) -> Callable[..., Any]:
             result = getattr(module, name)(*args, **kwargs)
         return self if result is module else result
 
+    method.__doc__ = f"Run ``{name}()`` of the module's Python class, or that of ``nn.Module``."
     return method
 
 
