@@ -37,6 +37,15 @@ _EVALUATED: Final = _QUERIES | _ARITHMETIC | _CONTENTS
 """Kinds of nodes that trip counts are computed by. They read nothing but their inputs, and change nothing."""
 
 
+def most_iterations(loop: LoopView) -> Value | None:
+    """Return how many iterations a ``for`` loop has at most; None for a ``while`` loop. A ``for`` loop that may end
+    early has the form of a ``while`` loop, whose first condition is that there is an iteration: ``n > 0``."""
+    if not loop.is_endless:
+        return loop.trip_count
+    condition = loop.condition.node
+    return condition.inputs[0] if loop.node.range.text.startswith("for ") and condition.kind == "aten::gt" else None
+
+
 @dataclass(slots=True)
 class WorkEstimate:
     """Estimates of the number of nodes that one call executes.
@@ -85,7 +94,8 @@ class WorkEstimate:
         return self._callees[graph]
 
     def _trips(self, loop: LoopView) -> int:
-        found = self.assumed_trips if loop.is_endless else self._value(loop.trip_count)
+        most = most_iterations(loop)
+        found = _UNKNOWN if most is None else self._value(most)
         return max(found, 0) if isinstance(found, int) else self.assumed_trips
 
     def _value(self, value: Value) -> object:

@@ -197,6 +197,21 @@ def until_large(x: Tensor, n: int) -> Tensor:
     return x
 
 
+def collatz(x: Tensor, n: int) -> Tensor:
+    steps = 0
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return x + steps
+
+
+def early(x: Tensor, n: int) -> Tensor:
+    for i in range(n):
+        if i > 10:
+            return x
+    return x + 1
+
+
 @pytest.mark.parametrize(
     ("function", "n", "is_interpreted"),
     [
@@ -204,7 +219,10 @@ def until_large(x: Tensor, n: int) -> Tensor:
         (repeated, 2, True),
         (calls_repeated, 2, True),
         (repeated, 20_000, False),
-        (until_large, 2, False),
+        (until_large, 2, True),
+        (early, 2, True),
+        (early, 20_000, False),
+        (collatz, 2, False),
     ],
 )
 def test_first_calls_without_long_loops_are_not_optimized(

@@ -88,7 +88,10 @@ def _fill(
         else:
             segment.transfer = segment.jump = _jump(last, at[last.target], at.get(index + 1))
             if last.target <= index:
-                segment.transfer = _warming(segment.jump, at[index + 1], partial(hot.compile, last.target, index))
+                run_rest = partial(entries.run_rest_if_long, last)
+                segment.transfer = _warming(
+                    segment.jump, at[index + 1], partial(hot.compile, last.target, index), run_rest
+                )
             elif last.opcode is Opcode.LOOP_START:
                 segment.transfer = _entering(segment.jump, at[last.target], partial(entries.run_if_long, last))
     segment.body = tuple(body)
@@ -150,9 +153,15 @@ def _entering(jump: Jump, behind: BasicBlock, run_if_long: Callable[[Registers],
     return enter
 
 
-def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
+def _warming(
+    jump: Jump,
+    behind: BasicBlock,
+    compile: Callable[[], Callable[[Registers], None] | None],
+    run_rest: Callable[[Registers], bool | None],
+) -> Jump:
     """Return a backward jump to the start of a loop. Once it has been taken often, it calls ``compile``, and from then
-    on runs all remaining iterations by the compiled loop."""
+    on runs all remaining iterations by the compiled loop. Before that, it calls ``run_rest``, which returns whether it
+    has run the remaining iterations; None if it takes no part in the loop."""
     taken = 0
     is_tried = False
     loop: Callable[[Registers], None] | None = None
@@ -162,6 +171,9 @@ def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Reg
         following = jump(registers)
         if following is behind:
             return behind
+        is_done = run_rest(registers)
+        if is_done is not None:
+            return behind if is_done else following
         if loop is not None:
             loop(registers)
             return behind

@@ -2,7 +2,8 @@
 
 The first call of a function is interpreted, since optimization does not pay if no other call follows. It pays for a
 loop with many iterations. When such a loop is entered, it becomes a function of the values that it uses, which is
-optimized and runs all its iterations::
+optimized and runs all its iterations. A loop that a condition ends becomes one after many iterations, and the function
+runs the remaining ones (on-stack replacement)::
 
     %s : Tensor = prim::Loop(%n, %true, %x)             graph(%n : int, %x : Tensor, %w : Tensor):
       block0(%i : int, %p : Tensor):                      %true : bool = prim::Constant[value=1]()
@@ -24,7 +25,7 @@ from rekindle.analysis.work_estimate import WorkEstimate
 from rekindle.ir.attributes import is_writable
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.runtime.interpreter.instructions import Instruction
+from rekindle.runtime.interpreter.instructions import Instruction, Opcode
 
 LONG: Final = 20_000
 """Number of nodes whose interpretation takes about as long as the optimization of a short function: 20 to 50 ms."""
@@ -51,26 +52,38 @@ class LoopEntries:
         loops = _current.get()
         return loops is not None and loops.run_if_long(self, instruction, registers)
 
+    def run_rest_if_long(self, instruction: Instruction, registers: list[Any]) -> bool | None:
+        """Run the remaining iterations of the loop that ``instruction`` repeats, compiled, if it is long; return
+        whether they were run. Return None for a loop that counts its iterations, which was judged when it was entered,
+        and if the current call compiles no long loops."""
+        loops = _current.get()
+        if loops is None or instruction.opcode is Opcode.LOOP_NEXT:
+            return None
+        return loops.run_if_long(self, instruction, registers)
+
 
 class LongLoops:
     """The loops that one call has entered, and those of them that were compiled."""
 
-    __slots__ = ("_compile", "_compiled", "_entered", "_work")
+    __slots__ = ("_bodies", "_compile", "_compiled", "_entered", "_work")
 
     def __init__(self, compile: LoopCompiler) -> None:
         self._compile = compile
         self._work = WorkEstimate(_NESTED_TRIPS)
+        self._bodies: dict[Node, int] = {}
+        """The number of nodes that an iteration of each loop executes."""
         self._entered: dict[Node, int] = {}
         """The number of nodes that interpreting each loop has taken, with its nested loops."""
         self._compiled: dict[Node, _CompiledLoop] = {}
 
     def run_if_long(self, entries: LoopEntries, instruction: Instruction, registers: list[Any]) -> bool:
-        """See :meth:`LoopEntries.run_if_long`. A loop is long if it is entered for many iterations, or many times."""
+        """See :class:`LoopEntries`. A loop is long if it is entered for many iterations, or many times; one that does
+        not count its iterations, after many."""
         node = instruction.node
         loop = self._compiled.get(node)
         if loop is None:
-            work = registers[instruction.input] * self._work.nodes(LoopView(node).body.nodes)
-            self._entered[node] = entered = self._entered.get(node, 0) + work
+            trips = registers[instruction.input] if instruction.opcode is Opcode.LOOP_START else 1
+            self._entered[node] = entered = self._entered.get(node, 0) + trips * self._work_of_body(node)
             if entered < LONG:
                 return False
             loop = self._compiled[node] = _compiled_loop(node, entries, self._compile)
@@ -81,6 +94,11 @@ class LongLoops:
         for register, result in zip(loop.carried, results, strict=True):
             registers[register] = result
         return True
+
+    def _work_of_body(self, node: Node) -> int:
+        if node not in self._bodies:
+            self._bodies[node] = self._work.nodes(LoopView(node).body.nodes)
+        return self._bodies[node]
 
 
 _current: Final[ContextVar[LongLoops | None]] = ContextVar("rekindle.long_loops", default=None)
@@ -108,7 +126,8 @@ class _CompiledLoop:
     def run(self, values: list[Any]) -> Sequence[Any]:
         """Run the loop on ``values``, the contents of ``inputs``; return the results. Errors have the position in the
         program in their tracebacks."""
-        results = self.function(*values)
+        with long_loops_compiled(None):  # where only the interpreter can run the loop, it would compile it again
+            results = self.function(*values)
         return () if not self.carried else (results,) if len(self.carried) == 1 else results
 
 
@@ -128,7 +147,8 @@ def _compiled_loop(node: Node, entries: LoopEntries, compile: LoopCompiler) -> _
 
 
 def _loop_graph(node: Node, registers: dict[Value, int]) -> tuple[Graph, list[int], list[int]]:
-    """Return a graph of a loop alone, entered for at least one iteration; the registers of the values that are its
+    """Return a graph of a loop alone, for at least one iteration from its start, or, of a loop that does not count its
+    iterations, from the start of any; the registers of the values that are its
     inputs; and the indices of the carried variables that are its outputs: those that are in a register."""
     view = LoopView(node)
     graph = Graph()

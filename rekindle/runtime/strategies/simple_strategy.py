@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from rekindle.analysis.work_estimate import WorkEstimate
+from rekindle.analysis.work_estimate import WorkEstimate, most_iterations
 from rekindle.autodiff.differentiable_graph import are_saved_tensors_hooked
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.errors.gc_pause import gc_paused
@@ -27,6 +27,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction, stored_program
 from rekindle.ir.profiling import recorded
 from rekindle.ir.subgraph_execution import compile_for_repeated_calls, defers_first_calls
+from rekindle.ir.types import TensorType
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.rewriting.changes import may_change
 from rekindle.runtime.background import in_background
@@ -393,8 +394,8 @@ class SpecializingStrategy:
             loops = [LoopView(node) for node in nodes if node.kind == "prim::Loop"]
             if not loops:
                 return True
-            # Whether an endless loop is long is not known before, and loops of tasks run on other threads.
-            if any(loop.is_endless for loop in loops) or any(node.kind in _TASKS for node in nodes):
+            # A `while` loop over numbers counts as long, and loops of tasks run on other threads.
+            if any(map(_is_while_over_numbers, loops)) or any(node.kind in _TASKS for node in nodes):
                 return False
             graph = self._record.graph
             return WorkEstimate.of_call(graph, arguments, assumed_trips=1).nodes(graph.nodes) < LONG
@@ -428,6 +429,14 @@ class SpecializingStrategy:
             _LOG.exception("%s: could not be optimized, and runs as it was compiled", self._record.name)
         else:
             self._pending = None
+
+
+def _is_while_over_numbers(loop: LoopView) -> bool:
+    """Return whether a loop is a ``while`` loop without Tensors."""
+    if most_iterations(loop) is not None:
+        return False
+    nodes = [node for block in loop.node.blocks for node in block.all_nodes()]
+    return not any(isinstance(output.type, TensorType) for node in nodes for output in node.outputs)
 
 
 def _short_name(record: GraphFunction) -> str:
