@@ -26,15 +26,16 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import called_function
 
 _UNKNOWN: Final = object()
-_PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
-_QUERIES: Final = frozenset({"aten::len", "aten::size", "aten::dim", "aten::__getitem__"})
-_ARITHMETIC: Final = frozenset(
-    {"aten::__range_length", "prim::min", "prim::max"}
-    | {f"aten::{name}" for name in ("add", "sub", "mul", "floordiv", "neg", "remainder")}
-)
-_CONTENTS: Final = frozenset({"prim::GetAttr", "prim::ListConstruct", "prim::ListUnpack", "prim::TupleUnpack"})
-_EVALUATED: Final = _QUERIES | _ARITHMETIC | _CONTENTS
-"""Kinds of nodes that trip counts are computed by. They read nothing but their inputs, and change nothing."""
+_PLAIN: Final = (torch.Tensor, torch.nn.Parameter, list, tuple, dict, int, str)
+"""Classes of the values that are read. Derived ones may do anything when they are: a defaultdict adds keys."""
+_ON_INTS: Final = frozenset({"aten::__range_length", "prim::min", "prim::max"}) | {
+    f"aten::{name}" for name in ("add", "sub", "mul", "floordiv", "neg", "remainder")
+}
+_ON_OTHERS: Final = frozenset({"aten::len", "aten::size", "aten::dim", "aten::__getitem__", "prim::GetAttr"}) | {
+    *("prim::ListConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
+}
+"""Kinds of nodes that trip counts are computed by. On the values that are read, they have no effects and take no time:
+of ``[0] * n`` nothing is computed."""
 
 
 def most_iterations(loop: LoopView) -> Value | None:
@@ -63,12 +64,7 @@ class WorkEstimate:
         """Return the estimates for a call of ``graph`` with ``arguments``."""
         if torch._C._is_torch_function_mode_enabled():  # it would see the queries
             return cls(assumed_trips)
-        known = {
-            value: argument
-            for value, argument in zip(graph.inputs, arguments, strict=True)
-            if not isinstance(argument, torch.Tensor) or type(argument) in _PLAIN_TENSORS
-        }
-        return cls(assumed_trips, known)
+        return cls(assumed_trips, dict(zip(graph.inputs, arguments, strict=True)))
 
     def nodes(self, nodes: Iterable[Node]) -> int:
         """Return how many nodes are executed in one execution of each of ``nodes``."""
@@ -80,12 +76,16 @@ class WorkEstimate:
         if node.kind == "prim::Constant":
             return 0
         if node.kind == "prim::Loop":
-            return 1 + self._trips(LoopView(node)) * self.nodes(LoopView(node).body.nodes)
+            return 1 + self._trips(LoopView(node)) * self.iteration(LoopView(node))
         found = 1 + max([self.nodes(block.nodes) for block in node.blocks], default=0)
         callee = called_function(node)
         if callee is not None and callee.is_defined:
             found += self._of_function(callee.graph)
         return found
+
+    def iteration(self, loop: LoopView) -> int:
+        """Return how many nodes are executed in one iteration of a loop; the test for another one counts."""
+        return 1 + self.nodes(loop.body.nodes)
 
     def _of_function(self, graph: Graph) -> int:
         if graph not in self._callees:
@@ -107,11 +107,16 @@ class WorkEstimate:
     def _outputs(self, node: Node) -> Mapping[Value, object]:
         if node.kind == "prim::Constant":
             return {node.output: node.output.to_python()}
-        if node.kind not in _EVALUATED or node.operator is None:
+        if node.kind not in _ON_INTS | _ON_OTHERS or node.operator is None:
             return {}
         inputs = [self._value(each) for each in node.inputs]
-        is_arithmetic = node.kind in _ARITHMETIC
-        if any(each is _UNKNOWN or (is_arithmetic and isinstance(each, torch.Tensor)) for each in inputs):
+        if node.kind in _ON_INTS:
+            is_read = all(type(each) is int for each in inputs)
+        elif node.kind == "prim::GetAttr":
+            is_read = isinstance(inputs[0], torch.nn.Module)
+        else:
+            is_read = all(type(each) in _PLAIN for each in inputs)
+        if not is_read:
             return {}
         try:
             results: Any = node.operator.operation_of(node)(*inputs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
     """
     token = _optimize.set(should_optimize)
     try:
-        with long_loops_compiled(None):
+        with nullcontext() if should_optimize else long_loops_compiled(None):
             yield
     finally:
         _optimize.reset(token)

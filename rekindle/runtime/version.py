@@ -187,9 +187,7 @@ class _Interpreted:
         self._compile_loop = compile_loop
 
     def __call__(self, *arguments: Any) -> Any:
-        if self._compile_loop is None:
-            return InterpreterState(self.code).run(arguments)
-        with long_loops_compiled(self._compile_loop):
+        with long_loops_compiled(self._compile_loop):  # not by a call that this one is part of
             return InterpreterState(self.code).run(arguments)
 
 

@@ -22,6 +22,8 @@ from types import FrameType
 from typing import Any, Final
 
 from rekindle.analysis.work_estimate import WorkEstimate
+from rekindle.errors import UNKNOWN_RANGE
+from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.attributes import is_writable
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
@@ -86,18 +88,17 @@ class LongLoops:
             self._entered[node] = entered = self._entered.get(node, 0) + trips * self._work_of_body(node)
             if entered < LONG:
                 return False
-            loop = self._compiled[node] = _compiled_loop(node, entries, self._compile)
-        values = [registers[register] for register in loop.inputs]
-        for register in loop.carried:
-            registers[register] = None  # the loop frees the values from before it
-        results = loop.run(values)
+            with room_to_recurse(UNKNOWN_RANGE):
+                loop = self._compiled[node] = _compiled_loop(node, entries, self._compile)
+        results = loop.run([registers[register] for register in loop.inputs])
         for register, result in zip(loop.carried, results, strict=True):
             registers[register] = result
         return True
 
     def _work_of_body(self, node: Node) -> int:
         if node not in self._bodies:
-            self._bodies[node] = self._work.nodes(LoopView(node).body.nodes)
+            with room_to_recurse(UNKNOWN_RANGE):
+                self._bodies[node] = self._work.iteration(LoopView(node))
         return self._bodies[node]
 
 

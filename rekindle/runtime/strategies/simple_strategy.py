@@ -394,8 +394,13 @@ class SpecializingStrategy:
             loops = [LoopView(node) for node in nodes if node.kind == "prim::Loop"]
             if not loops:
                 return True
-            # A `while` loop over numbers counts as long, and loops of tasks run on other threads.
-            if any(map(_is_while_over_numbers, loops)) or any(node.kind in _TASKS for node in nodes):
+            # A `while` loop over numbers counts as long, and loops of tasks run on other threads. Where calls are
+            # compiled in the background, no call waits for the compilation of a loop.
+            if (
+                SETTINGS.in_background
+                or any(map(_is_while_over_numbers, loops))
+                or any(node.kind in _TASKS for node in nodes)
+            ):
                 return False
             graph = self._record.graph
             return WorkEstimate.of_call(graph, arguments, assumed_trips=1).nodes(graph.nodes) < LONG
