@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import types
 import warnings
 from collections.abc import Iterator
@@ -138,14 +139,145 @@ def keep_mode(self: nn.Module, mode: bool = True) -> nn.Module:
     return self
 
 
+def keeps_any_mode(mode: bool = True) -> None:
+    pass
+
+
 def test_methods_that_are_replaced_on_the_object() -> None:
-    for make in (lambda part: types.MethodType(keep_mode, part), lambda part: lambda mode=True: part):
+    for make in (
+        lambda part: types.MethodType(keep_mode, part),
+        lambda part: functools.partial(keep_mode, part),
+        lambda part: keeps_any_mode,
+    ):
         net = nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.5))
         net[1].train = make(net[1])
         compiled = rekindle.script(net)
         compiled.eval()
         for each in (compiled, copy.deepcopy(compiled)):
             assert [part.training for part in each] == [False, True]
+
+
+def test_replacements_that_may_belong_to_the_original_are_not_taken() -> None:
+    net = nn.Sequential(nn.Dropout(0.5))
+    original = net.train
+    for replacement in (lambda mode=True: original(mode), trains_another):
+        net.train = replacement
+        with pytest.warns(UserWarning, match="does not have the 'train' that was assigned to the module 'Sequential'"):
+            compiled = rekindle.script(net)
+        assert not compiled.eval()[0].training
+
+
+ANOTHER = nn.Linear(1, 1)
+
+
+def trains_another(mode: bool = True) -> nn.Module:
+    return ANOTHER.train(mode)
+
+
+class Detector(nn.Module):
+    """Its backbone keeps its mode, but for its batch norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = nn.Sequential(nn.BatchNorm1d(2), nn.ReLU())
+        self.backbone.train = types.MethodType(train_the_rest, self.backbone)
+        self.activation = torch.relu
+        self.empty = nn.ModuleList()
+        self.dtype = torch.float32
+
+    def train(self, mode: bool = True) -> Detector:
+        super().train(mode)
+        for part in self.modules():
+            if isinstance(part, nn.BatchNorm1d):
+                part.eval()
+        self.lists = sum(isinstance(part, nn.ModuleList) for part in self.modules())
+        self.activation(torch.ones(1, dtype=self.dtype))
+        return self
+
+    def double(self) -> Detector:
+        self.dtype = torch.float64
+        return super().double()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.activation(self.backbone(x))
+
+
+def train_the_rest(self: nn.Sequential, mode: bool = True) -> nn.Sequential:
+    self.training = mode
+    for part in self:
+        part.train(mode)
+    return self
+
+
+def test_overrides_see_replaced_methods_functions_dtypes_and_empty_containers() -> None:
+    for module in both(Detector):
+        module.eval().train()
+        assert [part.training for part in module.backbone] == [False, True]
+        assert module.lists == 1
+        module.double().train()
+        assert module.backbone[0].running_mean.dtype is torch.float64
+
+
+class Swaps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def eval(self) -> nn.Module:
+        self.a, self.b = self.b, self.a
+        self.last = self.a
+        return super().eval()
+
+    def train(self, mode: bool = True) -> nn.Module:
+        super().train(mode)
+        return self.a
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(x)
+
+
+def test_views_do_not_leave_an_override() -> None:
+    for module in both(Swaps):
+        first = module.a
+        assert module.train() is first
+        module.eval()
+        assert module.b is first
+        assert module.last is module.a
+
+
+class WithWrongType(Swaps):
+    def eval(self) -> nn.Module:
+        super().eval()
+        self.a = nn.ReLU()
+        return self
+
+
+def test_nothing_is_assigned_if_something_cannot_be() -> None:
+    compiled = rekindle.script(WithWrongType())
+    parts = compiled.a, compiled.b
+    with pytest.raises(TypeError, match="is a compiled module"):
+        compiled.eval()
+    assert (compiled.a, compiled.b) == parts
+    assert [module.training for module in compiled.modules()] == [True] * 3
+
+
+class Hooks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def eval(self) -> Hooks:
+        self.linear.register_forward_hook(lambda module, arguments, result: result * 0)
+        return super().eval()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x)
+
+
+def test_hooks_that_an_override_registers() -> None:
+    compiled = rekindle.script(Hooks()).eval()
+    with pytest.raises(RuntimeError, match="has a hook that was registered after compiling"):
+        compiled(torch.ones(1, 2))
 
 
 class NeedsMore(nn.Module):

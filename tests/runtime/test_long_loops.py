@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.analysis.work_estimate import WorkEstimate
 from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
 from rekindle.runtime.executable import forget_strategies
@@ -292,3 +294,79 @@ def short(i: int, x: Tensor) -> int:
     for _ in range(int(x)):
         total += i * i
     return total
+
+
+def permutations(xs: list[int], n: int) -> int:
+    total = 1
+    for i in range(min(n, 3)):
+        total += permutations(xs, n - 1 - i)
+    return total
+
+
+def test_loops_that_call_their_own_function(compiled: list[str]) -> None:
+    scripted = rekindle.script(permutations)
+    assert scripted([1], 5) == permutations([1], 5)
+    assert compiled
+
+
+def raises_in_order(x: Tensor, n: int) -> Tensor:
+    for i in range(n):
+        if x.dim() > 3:
+            raise ValueError("too many")
+        if i == 2:
+            x = torch.cat([x, x])
+        x = x + torch.ones(3)
+    return x
+
+
+def test_an_operator_that_fails_beside_a_raise(compiled: list[str]) -> None:
+    scripted = rekindle.script(raises_in_order)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="The size of tensor a"):
+            scripted(torch.ones(3), 4)
+    assert len(compiled) == 1
+
+
+def test_nothing_is_compiled_in_a_call_where_the_background_compiles(compiled: list[str]) -> None:
+    before = rekindle.set_background_compilation(True)
+    try:
+        scripted = rekindle.script(swaps)
+        torch.testing.assert_close(scripted(torch.ones(3), 4), swaps(torch.ones(3), 4))
+    finally:
+        rekindle.set_background_compilation(before)
+    assert not compiled
+
+
+def if_it_is_there(counts: dict[str, int], x: Tensor) -> Tensor:
+    if "n" in counts:
+        for i in range(counts["n"]):
+            x = x + i
+    return x
+
+
+def if_it_is_small(x: Tensor, n: int) -> Tensor:
+    if n < 1000:
+        for value in [1] * n:
+            x = x + value
+    return x
+
+
+@pytest.mark.usefixtures("compiled")
+def test_the_estimate_changes_and_computes_nothing() -> None:
+    counts: dict[str, int] = collections.defaultdict(int)
+    rekindle.script(if_it_is_there)(counts, torch.ones(1))
+    assert not counts
+    scripted = rekindle.script(if_it_is_small)
+    estimate = WorkEstimate.of_call(scripted.graph, (torch.ones(1), 1 << 60), 1)  # the list would not fit into memory
+    assert estimate.nodes(scripted.graph.nodes) < 20
+
+
+def test_iterations_without_nodes_count() -> None:
+    def last(n: int) -> int:
+        found = 0
+        for i in range(n):
+            found = i
+        return found
+
+    graph = rekindle.script(last).graph
+    assert WorkEstimate.of_call(graph, (1000,), 1).nodes(graph.nodes) > 1000

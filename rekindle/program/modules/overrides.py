@@ -18,12 +18,17 @@ from __future__ import annotations
 
 import functools
 import types
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
+
+from rekindle.ir.scalar_types import NUMBERED_CLASSES
+from rekindle.program.calling import late_hooks
 
 STATE_DICT_METHODS: Final = (
     "state_dict",
@@ -64,32 +69,59 @@ def is_of_library(function: Any) -> bool:
     return str(getattr(function, "__module__", "")).startswith(("torch.", "rekindle."))
 
 
-@dataclass(slots=True, frozen=True)
+# -------------------------------------------------------------------------------------------------------------- views
+
+_HOOK_TABLES: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_COMPILED: Final = "_rekindle_compiled"
+"""The attribute of a view that holds the compiled module."""
+_FUNCTIONS: Final = "_rekindle_functions"
+"""The attribute of a compiled module that holds the functions of the object that it was compiled from."""
+
+
+@dataclass(slots=True)
 class _View:
     """``view`` is an object of the Python class of a compiled ``module``, which shares its state. ``before`` are its
-    attributes when it was made, ``parts`` its submodules."""
+    attributes when it was made, ``parts`` its submodules, and ``hooks`` the keys of its hooks."""
 
     view: torch.nn.Module
-    module: torch.nn.Module
+    module: Any
     before: dict[str, object]
-    parts: Mapping[str, torch.nn.Module | None]
+    parts: Mapping[str, torch.nn.Module | None] = field(default_factory=dict)
+    hooks: Mapping[str, set[int]] = field(default_factory=dict)
 
-    def finish(self) -> None:
-        """Assign to the compiled module what was assigned to the object."""
+    @classmethod
+    def of(cls, module: Any, python_class: type) -> _View:
+        """Return the view of a compiled module. Its submodules are those of the module."""
+        view: torch.nn.Module = object.__new__(python_class)
+        before = {**module._rekindle_type.constants, **vars(module), **_python_values(module), _COMPILED: module}
+        for name, value in vars(module).get(_FUNCTIONS, {}).items():
+            before[name] = types.MethodType(value.function, view) if isinstance(value, _Method) else value
+        for name in module._rekindle_type.methods:
+            if not hasattr(python_class, name):
+                before[name] = getattr(module, name)
+        vars(view).update(before, _modules=dict(module._modules))
+        hooks = {table: set(vars(module)[table]) for table in _HOOK_TABLES}
+        return cls(view, module, before, dict(module._modules), hooks)
+
+    def see(self, parts: Mapping[str, torch.nn.Module | None]) -> None:
+        """Replace the submodules of the view."""
+        self.parts = parts
+        vars(self.view)["_modules"].update(parts)
+
+    def changes(self) -> Iterator[tuple[str, object]]:
+        """Yield the names and values of what was assigned to the view."""
         own = vars(self.view)
-        for name, value in own.items():
-            if name != "_modules" and (name not in self.before or value is not self.before[name]):
-                setattr(self.module, name, value)
-        for name, part in own["_modules"].items():
-            if name not in self.parts or part is not self.parts[name]:
-                setattr(self.module, name, part)
+        for before, now in ((self.before, own), (self.parts, own["_modules"])):
+            for name, value in now.items():
+                if name != "_modules" and (name not in before or value is not before[name]):
+                    yield name, compiled_in(value)
 
-
-def _view(module: Any, python_class: type, parts: Mapping[str, torch.nn.Module | None]) -> _View:
-    view: torch.nn.Module = object.__new__(python_class)
-    before = {**module._rekindle_type.constants, **vars(module), **_python_values(module)}
-    vars(view).update(before, _modules=dict(parts))
-    return _View(view, module, before, parts)
+    def note_hooks(self) -> None:
+        """Record the hooks that were registered, which compiled code does not run."""
+        for table, known in self.hooks.items():
+            for key in vars(self.module)[table].keys() - known:
+                vars(self.module).setdefault("_rekindle_late_hooks", []).append((table, key))
+                late_hooks.add(self.module)
 
 
 def _python_values(module: torch.nn.Module) -> dict[str, object]:
@@ -99,20 +131,46 @@ def _python_values(module: torch.nn.Module) -> dict[str, object]:
     return {name: value for name, (number, value) in held.items() if vars(module).get(name) == number}
 
 
+def compiled_in(value: Any) -> Any:
+    """Return ``value`` with compiled modules in place of their views, also in lists, tuples and dicts."""
+    if isinstance(value, torch.nn.Module):
+        return vars(value).get(_COMPILED, value)
+    if type(value) in (list, tuple):
+        return type(value)([compiled_in(item) for item in value]) if any(map(_has_view, value)) else value
+    if type(value) is dict and any(map(_has_view, value.values())):
+        return {key: compiled_in(item) for key, item in value.items()}
+    return value
+
+
+def _has_view(value: object) -> bool:
+    return compiled_in(value) is not value
+
+
+_current: Final[ContextVar[dict[int, _View]]] = ContextVar("rekindle.views", default={})  # noqa: B039 (never changed)
+"""The views of the override that runs, by the identity of the compiled module."""
+
+
 @contextmanager
 def as_written(module: torch.nn.Module, python_class: type, method: str) -> Iterator[torch.nn.Module]:
     """Yield an object of ``python_class`` with the state of the compiled ``module``. Attributes that the ``with`` block
     assigns to it are assigned to ``module`` afterwards, unless the block raises. ``method`` is the method that is
-    called. Unless it is for state dicts, the submodules of the object are such objects too.
+    called. Unless it is for state dicts, the submodules of the object are such objects too. Within the block of a
+    module that contains this one, it is the object that the block sees.
 
     Raises:
         AttributeError: the block reads an attribute that the compiled module does not have.
+        TypeError: the block assigns a value that the compiled module cannot hold; nothing is assigned then.
     """
+    known = _current.get().get(id(module))
+    if known is not None and method not in STATE_DICT_METHODS:
+        yield known.view
+        return
     views: dict[int, _View] = {}
     if method in STATE_DICT_METHODS:
-        views[id(module)] = _view(module, python_class, module._modules)
+        views[id(module)] = _View.of(module, python_class)
     else:
         _add_views(module, views)
+    token = _current.set(views)
     try:
         yield views[id(module)].view
     except AttributeError as error:
@@ -122,8 +180,31 @@ def as_written(module: torch.nn.Module, python_class: type, method: str) -> Iter
             f"{error}: the method {method}() of its class needs it, and the compiled module has the attributes that "
             f"programs can hold, and no others. Call {method}() on the module that was compiled"
         ) from error
+    finally:
+        _current.reset(token)
     for each in views.values():
-        each.finish()
+        each.note_hooks()
+    _assign([(each.module, name, value) for each in views.values() for name, value in each.changes()])
+
+
+def _assign(changes: Sequence[tuple[torch.nn.Module, str, object]]) -> None:
+    """Assign attributes of compiled modules: all of them, or none if one cannot be assigned."""
+    done: list[tuple[torch.nn.Module, str, object]] = []
+    try:
+        for module, name, value in changes:
+            before = getattr(module, name, _ABSENT)
+            setattr(module, name, value)
+            done.append((module, name, before))
+            if isinstance(value, NUMBERED_CLASSES):
+                held = vars(module).setdefault("_rekindle_python_values", {})
+                held[name] = vars(module)[name], value
+    except BaseException:
+        for module, name, before in reversed(done):
+            delattr(module, name) if before is _ABSENT else setattr(module, name, before)
+        raise
+
+
+_ABSENT: Final = object()
 
 
 def _add_views(module: torch.nn.Module, views: dict[int, _View]) -> torch.nn.Module:
@@ -133,10 +214,9 @@ def _add_views(module: torch.nn.Module, views: dict[int, _View]) -> torch.nn.Mod
     if python_class is None:
         return module
     if id(module) not in views:
-        views[id(module)] = view = _view(module, python_class, {})
-        parts = {name: part and _add_views(part, views) for name, part in module._modules.items()}
-        vars(view.view)["_modules"].update(parts)
-        views[id(module)] = _View(view.view, module, view.before, parts)
+        view = views[id(module)] = _View.of(module, python_class)
+        parts = module._modules.items()
+        view.see({name: None if part is None else _add_views(part, views) for name, part in parts})
     return views[id(module)].view
 
 
@@ -145,6 +225,9 @@ def python_class_of(module: torch.nn.Module) -> type | None:
     of it, and for other modules."""
     python_class: type | None = vars(module).get("_rekindle_python_class")
     return None if python_class is None or isinstance(module, python_class) else python_class
+
+
+# ------------------------------------------------------------------------------------------------------------ methods
 
 
 def overridable(name: str, default: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,21 +240,71 @@ def overridable(name: str, default: Callable[..., Any]) -> Callable[..., Any]:
         if python_class is None or not is_overridden(python_class, name):
             return default(self, *args, **kwargs)
         with self._as_written(name) as module:
-            result = getattr(module, name)(*args, **kwargs)
-        return self if result is module else result
+            result = _completed(getattr(module, name)(*args, **kwargs))
+        return compiled_in(result)
 
     method.__doc__ = f"Run ``{name}()`` of the module's Python class, or that of ``nn.Module``."
     return method
 
 
-def take_replaced(compiled: torch.nn.Module, module: torch.nn.Module) -> None:
-    """Give ``compiled`` the functions that replace methods of ``module`` alone: ``module.train = keep_mode``."""
-    for name in METHODS:
-        found = vars(module).get(name)
-        if isinstance(found, types.MethodType) and found.__self__ is module:
-            found = MethodOfModule(name, found.__func__, compiled)
-        if found is not None:
-            vars(compiled)[name] = found
+def _completed(result: Any) -> Any:
+    """Return the result of an override. What a generator still has to do is done."""
+    return iter(list(result)) if isinstance(result, types.GeneratorType) else result
+
+
+@dataclass(slots=True, frozen=True)
+class _Method:
+    """A method that was assigned to a module: its function."""
+
+    function: Callable[..., Any]
+
+
+def bound_function(module: torch.nn.Module, value: object) -> types.FunctionType | None:
+    """Return the function of a method that was assigned to ``module``: ``types.MethodType(function, module)``, or
+    ``functools.partial(function, module)``. Return None for other values."""
+    if isinstance(value, functools.partial) and not value.keywords:
+        function, bound = value.func, value.args
+    elif isinstance(value, types.MethodType):
+        function, bound = value.__func__, (value.__self__,)
+    else:
+        return None
+    return function if isinstance(function, types.FunctionType) and len(bound) == 1 and bound[0] is module else None
+
+
+def take_functions(compiled: torch.nn.Module, module: torch.nn.Module) -> None:
+    """Give ``compiled`` the functions that are attributes of ``module``, and those that replace methods of
+    ``nn.Module`` on it: ``module.train = types.MethodType(keep_mode, module)``. Warn of a replacement that may change
+    ``module`` instead: one that refers to modules, or another callable."""
+    functions: dict[str, object] = {}
+    for name, value in vars(module).items():
+        function = bound_function(module, value)
+        if function is not None:
+            functions[name] = _Method(function)
+        elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+            functions[name] = value
+        if name not in METHODS:
+            continue
+        if function is not None:
+            vars(compiled)[name] = MethodOfModule(name, function, compiled)
+        elif isinstance(value, types.FunctionType) and not _refers_to_modules(value):
+            vars(compiled)[name] = value
+        else:
+            warnings.warn(
+                f"the compiled module does not have the '{name}' that was assigned to the module "
+                f"'{type(module).__name__}': assign a method, types.MethodType(function, module)",
+                stacklevel=2,
+            )
+    if functions:
+        vars(compiled)[_FUNCTIONS] = functions
+
+
+def _refers_to_modules(function: types.FunctionType) -> bool:
+    """Return whether a function has a closure, or uses a global module or method."""
+    names = function.__globals__
+    used = [names.get(name) for name in function.__code__.co_names]
+    return function.__closure__ is not None or any(
+        isinstance(each, (torch.nn.Module, types.MethodType)) for each in used
+    )
 
 
 @dataclass(slots=True)
@@ -185,5 +318,5 @@ class MethodOfModule:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with as_written(self.module, self.module._rekindle_python_class, self.name) as view:
-            result = self.function(view, *args, **kwargs)
-        return self.module if result is view else result
+            result = _completed(self.function(view, *args, **kwargs))
+        return compiled_in(result)

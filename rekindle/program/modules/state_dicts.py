@@ -15,7 +15,13 @@ import torch
 from torch.nn.modules.module import _WrappedHook
 
 from rekindle.ir.types import ClassType
-from rekindle.program.modules.overrides import STATE_DICT_METHODS, as_written, is_of_library, overridden_methods
+from rekindle.program.modules.overrides import (
+    METHODS,
+    STATE_DICT_METHODS,
+    as_written,
+    is_of_library,
+    overridden_methods,
+)
 
 _HOOKS: Final = (
     "_state_dict_hooks",
@@ -68,7 +74,8 @@ def warn_of_lost_overrides(module: torch.nn.Module, python_class: type | None, c
     """
     if python_class is None:
         return
-    others = [name for name in overridden_methods(python_class) if name not in compiled.methods]
+    replaced = [name for name in METHODS if name in vars(module)]
+    others = [name for name in (*overridden_methods(python_class), *replaced) if name not in compiled.methods]
     if others:
         warnings.warn(
             f"the archive does not keep {', '.join(others)} of the class '{python_class.__name__}': what is loaded "

@@ -4,9 +4,7 @@ module, its class and its submodules."""
 from __future__ import annotations
 
 import enum
-import functools
 import inspect
-import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from rekindle.program import torch_jit
 from rekindle.program.function import Function
 from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.modules.module import ScriptModule
+from rekindle.program.modules.overrides import bound_function
 from rekindle.scripting.annotations import class_annotations, declared_in_init, find_type, is_final, spell_annotation
 from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.constants import is_constant
@@ -231,7 +230,7 @@ class _Gatherer:
             self.facts.functions[name] = original
         elif isinstance(value, Function) or inspect.isfunction(value):
             self.facts.functions[name] = value
-        elif (function := _method_of(self.module, value)) is not None:
+        elif (function := bound_function(self.module, value)) is not None:
             self.facts.methods[name] = function
         elif callable(value) and (kind := math_name(value) or builtin_kind(value)) is not None:
             self.facts.builtins[name] = kind
@@ -406,18 +405,6 @@ def _frozen(value: Any) -> object:
 
 def _value_of(value: Any) -> Any:
     return value.value if isinstance(value, ATTRIBUTES) else value
-
-
-def _method_of(module: torch.nn.Module, value: object) -> types.FunctionType | None:
-    """Return the function of a method that was assigned to ``module``: ``types.MethodType(function, module)``, or
-    ``functools.partial(function, module)``. Return None for other values."""
-    if isinstance(value, functools.partial) and not value.keywords:
-        function, bound = value.func, value.args
-    elif isinstance(value, types.MethodType):
-        function, bound = value.__func__, (value.__self__,)
-    else:
-        return None
-    return function if isinstance(function, types.FunctionType) and len(bound) == 1 and bound[0] is module else None
 
 
 def _is_callable(value: object) -> bool:

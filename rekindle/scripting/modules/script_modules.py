@@ -31,7 +31,7 @@ from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules import module as program_module
 from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.modules.module import ScriptContainer, ScriptModule
-from rekindle.program.modules.overrides import MethodOfModule, take_replaced
+from rekindle.program.modules.overrides import MethodOfModule, take_functions
 from rekindle.program.modules.state_dicts import take_hooks
 from rekindle.program.sources.compilation_unit import parse_definitions
 from rekindle.program.sources.definition import define_function
@@ -189,7 +189,7 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
     ):
         vars(result)[table].update(vars(module)[table])
     take_hooks(result, module)
-    take_replaced(result, module)
+    take_functions(result, module)
 
 
 def _own(value: Any, made: _Made) -> Any:
