@@ -273,7 +273,7 @@ def test_functions_with_tasks_and_loops_are_optimized_at_once(compiled: list[str
 
 
 def test_loops_that_are_entered_often_are_compiled(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_loops, "LONG", 500)
+    monkeypatch.setattr(long_loops, "LONG", 700)
     scripted = rekindle.script(entered_often)
     assert scripted(2, torch.tensor(100)) == entered_often(2, torch.tensor(100))
     assert not compiled

@@ -376,10 +376,11 @@ class SpecializingStrategy:
                 return Version.interpreted(code_of(self._record), self._compiled_loop)
         if not SETTINGS.in_background:
             return self.prepare(arguments)
-        if self._pending is None:
-            self._pending = Version.interpreted(code_of(self._record))
+        pending = self._pending  # the other thread resets it
+        if pending is None:
+            pending = self._pending = Version.interpreted(code_of(self._record))
             in_background(lambda: self._finish(arguments))
-        return self._pending
+        return pending
 
     def _interprets_first_call(self, arguments: Sequence[object]) -> bool:
         """Return whether the first call runs the function as it was compiled: optimization does not pay if no other
