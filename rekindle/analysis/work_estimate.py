@@ -28,11 +28,11 @@ from rekindle.ir.graph_function import called_function
 _UNKNOWN: Final = object()
 _PLAIN: Final = (torch.Tensor, torch.nn.Parameter, list, tuple, dict, int, str)
 """Classes of the values that are read. Derived ones may do anything when they are: a defaultdict adds keys."""
-_ON_INTS: Final = frozenset({"aten::__range_length", "prim::min", "prim::max"}) | {
+_ON_INTS: Final = frozenset({"aten::__range_length"}) | {
     f"aten::{name}" for name in ("add", "sub", "mul", "floordiv", "neg", "remainder")
 }
 _ON_OTHERS: Final = frozenset({"aten::len", "aten::size", "aten::dim", "aten::__getitem__", "prim::GetAttr"}) | {
-    *("prim::ListConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
+    *("prim::min", "prim::max", "prim::ListConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
 }
 """Kinds of nodes that trip counts are computed by. On the values that are read, they have no effects and take no time:
 of ``[0] * n`` nothing is computed."""
