@@ -200,9 +200,23 @@ def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) ->
             constant = value.to_python(_UNKNOWN)
             if argument.kwarg_only and constant is not _UNKNOWN and is_wanted:
                 bound[argument.name] = constant
-        return positional_call(call, schema, wanted, bound, direct)
+        operation = positional_call(call, schema, wanted, bound, direct)
+        device = bound.get("device")
+        is_on_gpu = isinstance(device, torch.device) and device.type == "cuda"
+        return _initializing_cuda(operation) if is_on_gpu else operation
 
     return make
+
+
+def _initializing_cuda(operation: Operation) -> Operation:
+    """Return ``operation`` with the initialization of CUDA before it, which Python's functions do: it raises
+    AssertionError or RuntimeError where there is no GPU."""
+
+    def initialized(*arguments: Any) -> Any:
+        torch.cuda._lazy_init()
+        return operation(*arguments)
+
+    return initialized
 
 
 def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
