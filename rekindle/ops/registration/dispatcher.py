@@ -193,6 +193,8 @@ def _without_gradients(call: Operation, name: str) -> Operation:
 
 
 def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) -> Callable[[Node], Operation]:
+    device_arguments = [index for index, each in enumerate(schema.arguments) if each.name == "device"]
+
     def make(node: Node) -> Operation:
         wanted = _wanted(schema, node)
         bound: dict[str, object] = {}
@@ -201,8 +203,8 @@ def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) ->
             if argument.kwarg_only and constant is not _UNKNOWN and is_wanted:
                 bound[argument.name] = constant
         operation = positional_call(call, schema, wanted, bound, direct)
-        device = bound.get("device")
-        is_on_gpu = isinstance(device, torch.device) and device.type == "cuda"
+        devices = [node.inputs[index].to_python(None) for index in device_arguments]
+        is_on_gpu = any(isinstance(device, torch.device) and device.type == "cuda" for device in devices)
         return _initializing_cuda(operation) if is_on_gpu else operation
 
     return make
