@@ -458,13 +458,10 @@ def try_match_schema(
 def _may_be_ints(argument: NamedValue, formal: Argument) -> bool:
     """Return whether the argument is a list of numbers of any class, in a program from Python, where an operator reads
     a list of ints, such as sizes."""
-    is_read = formal.alias is None and without_none(formal.type) == ListType(INT)
-    return (
-        is_read
-        and argument.value is not None
-        and _is_list_of_numbers(argument.type)
-        and _follows_python(argument.value)
-    )
+    type, value = without_none(formal.type), argument.value
+    if formal.alias is not None or type != ListType(INT) or value is None or not _is_list_of_numbers(value.type):
+        return False
+    return _follows_python(value) and not can_be_made_as(value, type, conversions=True)
 
 
 def _ints_in(argument: NamedValue) -> InputBuilder:
