@@ -127,35 +127,35 @@ def _conditional(condition: int, if_true: BasicBlock, if_false: BasicBlock) -> J
     return choose
 
 
-def _loop_start(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -> Jump:
+def _loop_start(counter: int, limit: int, body: BasicBlock, after: BasicBlock) -> Jump:
     def start(registers: Registers) -> BasicBlock:
         registers[counter] = 0
-        return body if registers[limit] > 0 else behind
+        return body if registers[limit] > 0 else after
 
     return start
 
 
-def _loop_next(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -> Jump:
+def _loop_next(counter: int, limit: int, body: BasicBlock, after: BasicBlock) -> Jump:
     def count(registers: Registers) -> BasicBlock:
         registers[counter] = done = registers[counter] + 1
-        return body if done < registers[limit] else behind
+        return body if done < registers[limit] else after
 
     return count
 
 
-def _entering(jump: Jump, behind: BasicBlock, run_if_long: Callable[[Registers], bool]) -> Jump:
+def _entering(jump: Jump, after: BasicBlock, run_if_long: Callable[[Registers], bool]) -> Jump:
     """Return a jump that starts a loop. It calls ``run_if_long``, and if that has run the loop, continues after it."""
 
     def enter(registers: Registers) -> BasicBlock:
         following = jump(registers)
-        return behind if following is not behind and run_if_long(registers) else following
+        return after if following is not after and run_if_long(registers) else following
 
     return enter
 
 
 def _warming(
     jump: Jump,
-    behind: BasicBlock,
+    after: BasicBlock,
     compile: Callable[[], Callable[[Registers], None] | None],
     run_rest: Callable[[Registers], bool | None],
 ) -> Jump:
@@ -169,14 +169,14 @@ def _warming(
     def jump_back(registers: Registers) -> BasicBlock:
         nonlocal taken, is_tried, loop
         following = jump(registers)
-        if following is behind:
-            return behind
+        if following is after:
+            return after
         is_done = run_rest(registers)
         if is_done is not None:
-            return behind if is_done else following
+            return after if is_done else following
         if loop is not None:
             loop(registers)
-            return behind
+            return after
         taken += 1
         if taken >= HOT and not is_tried:  # several threads may count at once, and none see just that number
             is_tried = True
