@@ -50,12 +50,14 @@ _MAX_LITERALS: Final = 4
 """The number of literals up to which a call is repeated for each."""
 
 
-def with_known_keywords(definition: Def, names: Set[str]) -> Def:
+def with_known_keywords(definition: Def, names: Set[str], is_dict_builtin: bool = True) -> Def:
     """Return a definition in which the dicts of keyword arguments among the variables ``names`` are rewritten: those
-    that are assigned literals whose keys are strings, and are otherwise only expanded in calls."""
+    that are assigned literals whose keys are strings, and are otherwise only expanded in calls. Calls of ``dict`` are
+    literals if it is Python's class."""
     uses = {name: _Uses() for name in names}
     mentions = Counter[str]()
-    root = definition.tree if _binds_dict(definition.tree) else _with_literals(definition.tree)
+    is_builtin = is_dict_builtin and not _binds_dict(definition.tree)
+    root = _with_literals(definition.tree) if is_builtin else definition.tree
     for tree, is_own in _within(root):
         if tree.kind != StringLiteral.KIND:
             mentions.update(child for child in tree.children if isinstance(child, str) and child in names)

@@ -65,6 +65,9 @@ def function_def(
         )
 
     def build(node: ast.stmt, builder: StatementBuilder) -> Def:
+        original = inspect.unwrap(fn)
+        if isinstance(original, FunctionType):
+            builder.is_dict_builtin = "dict" not in original.__globals__ and "dict" not in original.__code__.co_freevars
         if isinstance(node, ast.AsyncFunctionDef) and not signature_only:
             raise refuse("async_def", builder.range_of(node))
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -128,6 +128,8 @@ class ExpressionBuilder:
         self.diagnostics = diagnostics
         """Collects the errors of unsupported constructs, so that parsing continues after them; None to raise the
         first."""
+        self.is_dict_builtin = True
+        """Whether the global name ``dict`` is Python's class."""
         self.expanded: set[str] = set()
         """The variables that calls expand to keyword arguments, among the expressions read so far."""
         self._offset = places.offset

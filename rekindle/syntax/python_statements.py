@@ -285,7 +285,7 @@ class StatementBuilder(ExpressionBuilder):
         self._function = outer
         range = self._until(node, body) if body else range
         made = Def.create(range, self._defined_name(node), params, returns, body)
-        return with_known_keywords(made, self.expanded) if self.expanded else made
+        return with_known_keywords(made, self.expanded, self.is_dict_builtin) if self.expanded else made
 
     def _nested_function(self, node: ast.FunctionDef) -> Stmt:
         if node.decorator_list:

@@ -155,6 +155,13 @@ def of_another_function(x: Tensor, flag: bool) -> Tensor:
     return _scaled(x, **options)
 
 
+def of_another_function_at_once(x: Tensor, flag: bool) -> Tensor:
+    def dict(scale: float) -> dict[str, float]:
+        return {"scale": scale + 1}
+
+    return _scaled(x, **dict(scale=2.0))
+
+
 def assigned_in_a_branch(x: Tensor, flag: bool) -> Tensor:
     if flag:
         options = {"scale": 2.0}
@@ -208,7 +215,7 @@ def unpacked(x: Tensor, flag: bool) -> Tensor:
     "program",
     [
         *(assigned_in_a_branch, changed, aliased, shared, with_a_key_of_the_program, of_a_parameter, of_a_target),
-        *(unpacked, of_another_function),
+        *(unpacked, of_another_function, of_another_function_at_once),
     ],
     ids=lambda program: program.__name__,
 )
@@ -216,6 +223,22 @@ def test_other_dicts_are_rejected(program: Any) -> None:
     with pytest.raises(rekindle.errors.CompileError) as caught:
         rekindle.script(program)
     assert "cannot be expanded to keyword arguments: its keys are known only when the program runs" in str(caught.value)
+
+
+def test_dict_may_be_another_function() -> None:
+    def dict(scale: float):
+        return {"scale": scale + 1}
+
+    def assigned(x: Tensor) -> Tensor:
+        options = dict(scale=2.0)
+        return _scaled(x, **options)
+
+    def expanded(x: Tensor) -> Tensor:
+        return _scaled(x, **dict(scale=2.0))
+
+    for program in (assigned, expanded):
+        with pytest.raises(rekindle.errors.CompileError, match="known only when the program runs"):
+            rekindle.script(program)
 
 
 def of_a_wrong_name(x: Tensor, flag: bool) -> Tensor:

@@ -11,6 +11,7 @@ from rekindle.frontend.expressions.primaries import _holds_ints
 from rekindle.frontend.inference.error_diagnosis import emit_for_errors
 from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
 from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
+from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.node import Value
 from rekindle.ir.operators.named_value import NamedValue
@@ -100,7 +101,8 @@ def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
     """
     call = Apply(expr.tree) if expr.tree.kind == Apply.KIND else None
     if call is not None and call.callee_name == "dict" and not call.inputs:
-        expr = literal_of_dict(call)
+        if emitter.emit_sugared(call.callee) is GLOBALS["dict"]:
+            expr = literal_of_dict(call)
     if expr.tree.kind == DictLiteral.KIND:
         literal = DictLiteral(expr.tree)
         if all(key.tree.kind == StringLiteral.KIND for key in literal.keys):
