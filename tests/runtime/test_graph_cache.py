@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import rekindle
+from rekindle.ir import subgraph_execution
 from rekindle.ir.bitcode.digest import describe
 from rekindle.ir.graph import Graph
 from rekindle.runtime.executable import forget_strategies
@@ -36,6 +37,7 @@ def optimized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Optimized:
     monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(graph_cache, "are_passes_watched", lambda: False)
     monkeypatch.setattr(graph_cache, "MIN_NODES", 0)
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", False)
     monkeypatch.setattr(simple_strategy, "optimize", counting)
     monkeypatch.setattr(native_strategy, "optimize", counting)
     forget_strategies()  # modules of one class share what other tests have made of it
